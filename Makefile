@@ -1,0 +1,52 @@
+# Everything runs in .venv, which is made on demand and made anew whenever it is not complete.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint bench slow clean always
+
+help:
+	@echo "make demo   fit a generated sample, print the summary, write a picture to demo-output/"
+	@echo "make test   lint, then the fast tests"
+	@echo "make lint   ruff, mypy, import directions"
+	@echo "make slow   the Monte Carlo checks"
+	@echo "make bench  the benchmarks"
+	@echo "make clean  remove .venv and everything generated"
+
+# The stamp is written last and names the directory: without it, or after a move, .venv is not to be trusted.
+ifneq ($(shell test -x $(BIN)/python && cat $(READY) 2>/dev/null),$(CURDIR))
+$(READY): always
+endif
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; say which: make PYTHON=/path/to/python")'
+	@echo "Setting up $(VENV) (once; takes a few minutes)..."
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@printf '%s' "$(CURDIR)" > $@
+
+demo: $(READY)
+	@$(BIN)/fairfrontier demo --out demo-output
+
+lint: $(READY)
+	@$(BIN)/python -m ruff check .
+	@$(BIN)/python -m ruff format --check .
+	@$(BIN)/python -m mypy
+	@$(BIN)/lint-imports
+
+test: lint
+	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+slow: $(READY)
+	@$(BIN)/python -m pytest -q -m slow
+
+bench: $(READY)
+	@$(BIN)/python -m benchmarks
+
+clean:
+	@rm -rf $(VENV) demo-output build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

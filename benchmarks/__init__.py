@@ -1,0 +1,1 @@
+"""Benchmarks with targets; run all with ``python -m benchmarks``."""

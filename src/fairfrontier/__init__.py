@@ -1,0 +1,10 @@
+"""Estimation and inference for the fairness-accuracy frontier of decision algorithms."""
+
+from importlib.metadata import version as _version
+
+from .frontier import FairFrontier, Risks
+from .losses import Loss, cost_loss
+
+__version__ = _version("fairfrontier")
+
+__all__ = ["FairFrontier", "Loss", "Risks", "__version__", "cost_loss"]

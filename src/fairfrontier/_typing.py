@@ -1,0 +1,13 @@
+"""Names for the array types used throughout the package."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+IntArray: TypeAlias = NDArray[np.intp]
+SignArray: TypeAlias = NDArray[np.int8]
+ArrayLike: TypeAlias = Any
+"""Whatever numpy or narwhals reads: arrays, sequences, pandas and polars columns and frames."""

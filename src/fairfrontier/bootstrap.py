@@ -1,0 +1,273 @@
+"""Exponential-weight draws of the joint process (h, e*), streamed draw by draw.
+
+Draw number b multiplies every row's weight (every cluster's, with clusters) by an independent Exp(1)
+number, re-estimates the group shares mu, and recomputes the support function and the algorithms' risks
+(paper: Procedure 2, step 1). The numbers of draw b come from a stream of their own, so results depend
+neither on the number of threads nor on how many draws are asked for. Memory is O(n) per thread.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import effective_n_jobs
+from numba import njit
+
+from ._typing import ArrayLike, BoolArray, FloatArray, IntArray, SignArray
+from .errors import InputError
+from .support import SupportFunction, check_directions
+
+MIN_DRAWS = 99
+"""Fewest draws that any procedure accepts."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawPlan:
+    """Rows arranged for fast draws: those of group r, then those of group b.
+
+    Within a group the rows that some direction treats come first, in the sweep's order of angle. All
+    payloads carry the row's own weight. ``stops`` (2, 2) holds, for each group, where its moving rows and
+    where all its rows end. ``extra`` (J, n) are the losses of J algorithms.
+    """
+
+    rows: IntArray
+    stops: IntArray
+    a: FloatArray
+    b: FloatArray
+    sign: SignArray
+    weight: FloatArray
+    base: FloatArray
+    change: FloatArray
+    extra: FloatArray
+    clusters: IntArray | None
+
+    @property
+    def n_weights(self) -> int:
+        """How many random numbers a draw needs."""
+        return len(self.rows) if self.clusters is None else int(self.clusters.max()) + 1
+
+
+def make_plan(function: SupportFunction, losses: FloatArray) -> DrawPlan:
+    """Arrange the rows of a support function together with the ``losses`` (J, n) of algorithms."""
+    s, arcs, order = function.scores, function.estimate, function.order
+    moving_r = s.is_r[order]
+    still = np.setdiff1d(np.arange(function.n_obs), order, assume_unique=True)
+    parts = [order[moving_r], still[s.is_r[still]], order[~moving_r], still[~s.is_r[still]]]
+    rows = np.concatenate(parts)
+    lengths = np.cumsum([len(part) for part in parts])
+    stops = np.array([[lengths[0], lengths[1]], [lengths[2], lengths[3]]], dtype=np.intp)
+    n = len(rows)
+    a, b, sign = np.zeros(n), np.zeros(n), np.ones(n, dtype=np.int8)
+    for target, chosen in ((slice(0, lengths[0]), moving_r), (slice(lengths[1], lengths[2]), ~moving_r)):
+        if len(order):
+            a[target], b[target], sign[target] = arcs.a[chosen], arcs.b[chosen], arcs.sign[chosen]
+    weight = s.weight[rows]
+    moving = np.zeros(n, dtype=bool)
+    moving[: lengths[0]] = moving[lengths[1] : lengths[2]] = True
+    dl = weight * s.dl[rows] * moving
+    base = weight * s.l0[rows] + dl * (sign < 0)
+    return DrawPlan(
+        rows,
+        stops,
+        a,
+        b,
+        sign,
+        weight,
+        base,
+        sign * dl,
+        np.ascontiguousarray(weight * losses[:, rows]),
+        None if s.clusters is None else s.clusters[rows],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Bootstrap draws of the support function at fixed directions and of algorithms' risks.
+
+    ``h`` (B, K) at ``directions`` (K, 2) with its estimate ``h_hat`` (K,); ``risks`` (B, J, 2) with
+    ``risks_hat`` (J, 2); ``n_obs`` rows.
+    """
+
+    directions: FloatArray
+    h_hat: FloatArray
+    h: FloatArray
+    risks_hat: FloatArray
+    risks: FloatArray
+    n_obs: int
+
+    @property
+    def n_boot(self) -> int:
+        """Number of draws B."""
+        return len(self.h)
+
+    def z_h(self) -> FloatArray:
+        """sqrt(n)(h~ - h^), shape (B, K)."""
+        z: FloatArray = np.sqrt(self.n_obs) * (self.h - self.h_hat)
+        return z
+
+    def z_risks(self) -> FloatArray:
+        """sqrt(n)(e~ - e^), shape (B, J, 2)."""
+        z: FloatArray = np.sqrt(self.n_obs) * (self.risks - self.risks_hat)
+        return z
+
+
+def draw_process(
+    function: SupportFunction,
+    directions: ArrayLike,
+    losses: FloatArray | None = None,
+    *,
+    n_boot: int,
+    seed: np.random.SeedSequence,
+    n_jobs: int | None = None,
+) -> Draws:
+    """Draw h at ``directions`` (K, 2) jointly with the risks of algorithms whose losses are (J, n)."""
+    check_draws(n_boot)
+    q = check_directions(directions)
+    plan = make_plan(function, np.empty((0, function.n_obs)) if losses is None else losses)
+    fold, right = _fold_directions(q)
+    h = np.empty((n_boot, len(q)))
+    risks = np.empty((n_boot, len(plan.extra), 2))
+
+    def one(number: int, w: FloatArray) -> None:
+        _draw_on_directions(
+            w, plan.stops, plan.a, plan.b, plan.sign, plan.weight, plan.base, plan.change, plan.extra,
+            q, fold, right, h[number], risks[number],
+        )  # fmt: skip
+
+    for_each_draw(plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
+    ones = np.ones(len(plan.rows))
+    h_hat, risks_hat = np.empty(len(q)), np.empty((len(plan.extra), 2))
+    _draw_on_directions(
+        ones, plan.stops, plan.a, plan.b, plan.sign, plan.weight, plan.base, plan.change, plan.extra,
+        q, fold, right, h_hat, risks_hat,
+    )  # fmt: skip
+    return Draws(q, h_hat, h, risks_hat, risks, function.n_obs)
+
+
+def for_each_draw(
+    plan: DrawPlan,
+    consume: Callable[[int, FloatArray], None],
+    *,
+    n_boot: int,
+    seed: np.random.SeedSequence,
+    n_jobs: int | None = None,
+) -> None:
+    """Call ``consume(b, weights)`` for b = 0, ..., n_boot - 1, spread over threads.
+
+    ``weights`` (n,) are in the plan's order and valid only during the call. Draw b reads its own stretch
+    of one PCG64 sequence, 2^64 numbers long.
+    """
+    state = np.random.PCG64(seed).state
+
+    def work(numbers_of_draws: range) -> None:
+        bits = np.random.PCG64(0)
+        generator = np.random.Generator(bits)
+        raw = np.empty(plan.n_weights)
+        for number in numbers_of_draws:
+            bits.state = state
+            bits.advance(number << 64)
+            generator.standard_exponential(out=raw)
+            consume(number, raw if plan.clusters is None else raw[plan.clusters])
+
+    jobs = min(effective_n_jobs(n_jobs), n_boot)
+    if jobs == 1:
+        work(range(n_boot))
+        return
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(work, (range(j, n_boot, jobs) for j in range(jobs))))
+
+
+def check_draws(n_boot: int, alpha: float | None = None) -> int:
+    """Return the number of draws if it is a whole number of at least 99 and enough for ``alpha``."""
+    if not isinstance(n_boot, numbers.Integral) or isinstance(n_boot, bool) or n_boot < MIN_DRAWS:
+        raise InputError("bad-draws", f"n_boot must be a whole number of at least {MIN_DRAWS}, got {n_boot!r}.")
+    if alpha is not None and alpha * (n_boot + 1) < 1.0:
+        raise InputError(
+            "bad-draws",
+            f"{n_boot} draws cannot give a p-value as small as alpha={alpha}: at least "
+            f"{int(np.ceil(1.0 / alpha)) - 1} are needed.",
+        )
+    return int(n_boot)
+
+
+def _fold_directions(q: FloatArray) -> tuple[IntArray, BoolArray]:
+    """Order in which the sweep meets the directions, and which of them lie on its half circle."""
+    right = (q[:, 0] > 0.0) | ((q[:, 0] == 0.0) & (q[:, 1] < 0.0))
+    folded = np.where(right[:, None], q, -q)
+    # the sweep runs from angle -pi/2 to pi/2, whatever positive scale the two coordinates have
+    return np.argsort(np.arctan2(folded[:, 1], folded[:, 0]), kind="stable"), right
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
+def _dot(w, x, start, stop):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(start, stop):
+        total += w[i] * x[i]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
+def _two_dots(w, x, y, start, stop):  # type: ignore[no-untyped-def]
+    first, second = 0.0, 0.0
+    for i in range(start, stop):
+        first += w[i] * x[i]
+        second += w[i] * y[i]
+    return first, second
+
+
+@njit(cache=True, nogil=True)
+def _passed(a, b, start, stop, p1, p2):  # type: ignore[no-untyped-def]
+    """Index of the first sorted row in [start, stop) with p'(a, b) <= 0."""
+    low, high = start, stop
+    while low < high:
+        middle = (low + high) // 2
+        if p1 * a[middle] + p2 * b[middle] > 0.0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _draw_on_directions(  # type: ignore[no-untyped-def]
+    w, stops, a, b, sign, weight, base, change, extra, q, fold, right, h, risks
+):
+    """Evaluate h (K,) and the risks (J, 2) under the random weights ``w``: two passes over the rows."""
+    mass, level = np.empty(2), np.empty(2)
+    begin = 0
+    for g in range(2):
+        mass[g], level[g] = _two_dots(w, weight, base, begin, stops[g, 1])
+        for j in range(extra.shape[0]):
+            risks[j, g] = _dot(w, extra[j], begin, stops[g, 1]) / mass[g]
+        begin = stops[g, 1]
+    total_mass = mass[0] + mass[1]
+    mu_r, mu_b = mass[0] / total_mass, mass[1] / total_mass
+    h[:] = 0.0
+    begin = 0
+    for g in range(2):
+        moving = stops[g, 0]
+        cursor, prefix = begin, 0.0
+        for k in fold:
+            p1, p2 = q[k, 0] / mu_r, q[k, 1] / mu_b
+            if not right[k]:
+                p1, p2 = -p1, -p2
+            position = _passed(a, b, cursor, moving, p1, p2)
+            prefix += _dot(w, change, cursor, position)
+            cursor = position
+            value = prefix
+            # rows exactly perpendicular are untreated: see values_at of the sweep
+            tied = position
+            while tied < moving and p1 * a[tied] + p2 * b[tied] == 0.0:
+                if (sign[tied] < 0) == right[k]:
+                    value += w[tied] * change[tied]
+                tied += 1
+            h[k] += q[k, g] * (level[g] + (value if right[k] else -value)) / mass[g]
+        everything = prefix + _dot(w, change, cursor, moving)
+        for k in range(q.shape[0]):
+            if not right[k]:
+                h[k] += q[k, g] * everything / mass[g]
+        begin = stops[g, 1]

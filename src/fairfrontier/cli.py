@@ -1,0 +1,62 @@
+"""The command line: ``fairfrontier demo`` and ``fairfrontier version``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import typer
+from rich.console import Console
+from sklearn.linear_model import LogisticRegression
+
+from . import __version__
+from .datasets import make_liu_molinari
+from .errors import FairFrontierError
+from .frontier import FairFrontier
+
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Audit decision algorithms for two groups."
+)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(__version__)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Directory for the picture.")] = Path("demo-output"),
+    rows: Annotated[int, typer.Option(help="Rows of the generated sample.")] = 5000,
+    seed: Annotated[int, typer.Option(help="Seed of the sample and of everything after it.")] = 1,
+) -> None:
+    """Fit a generated sample and a logistic algorithm in use: print the summary, draw the picture."""
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    try:
+        X, y, group = make_liu_molinari(rows, design="skewed", random_state=seed)
+        ff = FairFrontier(learner="factored-logit", random_state=seed, verbose=True)
+        ff.fit(X, y, sensitive_features=group)
+        decisions = _status_quo(seed).predict_proba(X)[:, 1]
+        risks = ff.risks(decisions)
+    except FairFrontierError as error:
+        console.print(f"Error: {error}")
+        raise typer.Exit(2) from error
+    console.print(ff.summary())
+    console.print(
+        "\nThe algorithm in use: a logistic regression whose probability is the chance of treatment"
+    )
+    console.print(risks.to_frame().round(4).to_string())
+    out.mkdir(parents=True, exist_ok=True)
+    picture = out / "frontier.png"
+    ff.plot(decisions={"algorithm in use": decisions}).figure.savefig(picture, dpi=150)
+    console.print(f"\nPicture: {picture}")
+
+
+def _status_quo(seed: int) -> LogisticRegression:
+    """Train the algorithm in use once, on 5,000 rows of each design."""
+    one, other = make_liu_molinari(5000, "balanced", [seed, 0]), make_liu_molinari(5000, "skewed", [seed, 1])
+    model = LogisticRegression(C=float("inf"), max_iter=1000)
+    return model.fit(pd.concat([one.X, other.X]), np.concatenate([one.y, other.y]))

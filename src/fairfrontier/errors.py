@@ -1,0 +1,106 @@
+"""The exceptions and warnings of the package, each with a documented meaning."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
+
+ERROR_CODES: Mapping[str, str] = MappingProxyType(
+    {
+        "empty-data": "There are no rows, or no columns, to work with.",
+        "length-mismatch": "Inputs that describe the same rows have different lengths or shapes.",
+        "one-group": "Only one group is present; two are compared.",
+        "too-many-groups": "More than two groups are present; exactly two are compared.",
+        "unknown-group": "A group label is not usable or not present in the data.",
+        "group-too-small": "A group has too few rows for the number of folds.",
+        "constant-outcome": "The outcome has a single value, so there is nothing to predict.",
+        "outcome-not-binary": "The loss needs a 0/1 outcome and the outcome is something else.",
+        "non-finite": "A number is infinite or not a number where it must be finite.",
+        "missing-values": "Values are missing and no instruction says what to do with them.",
+        "bad-weights": "Weights are negative, not numbers, or sum to zero in a group.",
+        "bad-probability": "A probability lies outside [0, 1].",
+        "bad-decisions": "The decisions of an algorithm are not one number in [0, 1] per row.",
+        "bad-alpha": "The level alpha does not lie strictly between 0 and 0.5.",
+        "bad-folds": "The folds, or their number, cannot be used for cross-fitting.",
+        "bad-loss": "The loss is unknown, or does not return one finite number per row.",
+        "bad-bounds": "The bounds on decision rules are not 0 <= lower <= upper <= 1 in every row.",
+        "bad-direction": "A direction is not a finite, non-zero pair of numbers.",
+        "bad-risks": "Risks are not finite pairs of numbers, one number per group.",
+        "bad-option": "An option, or the form of an input, is not among the accepted ones.",
+        "unknown-learner": "No learner preset has this name.",
+        "bad-learner": "The learner lacks the methods needed, or does not suit the loss.",
+        "bad-features": "The covariates cannot be used: missing, not numeric, or of another shape.",
+        "bad-nuisance": "Nuisance predictions supplied from outside are not a finite (n, 2) array.",
+        "bad-draws": "The number of bootstrap draws, or the draws themselves, cannot be used.",
+    }
+)
+"""Every code an `InputError` may carry, with its meaning."""
+
+
+class FairFrontierError(Exception):
+    """Base of every error raised on purpose by this package."""
+
+
+class InputError(FairFrontierError, ValueError):
+    """Something handed to the package cannot be used.
+
+    Parameters
+    ----------
+    code : str
+        One of `ERROR_CODES`; stable, so that programs can react to it.
+    message : str
+        What was expected, what came, and what to do.
+
+    Attributes
+    ----------
+    code : str
+        The code given.
+    """
+
+    code: str
+
+    def __init__(self, code: str, message: str) -> None:
+        if code not in ERROR_CODES:
+            raise KeyError(f"{code!r} is not one of the documented error codes {sorted(ERROR_CODES)}")
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type["InputError"], tuple[str, str]]:
+        """Keep the code when the error travels between processes."""
+        return type(self), (self.code, str(self))
+
+
+class LearnerError(FairFrontierError, RuntimeError):
+    """A learner failed while it was fitted or while it predicted."""
+
+
+class NotFittedError(FairFrontierError, _SklearnNotFittedError):  # type: ignore[misc]
+    """A result was asked for before `fit` was called."""
+
+
+class MissingDependencyError(FairFrontierError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+
+class FairFrontierWarning(UserWarning):
+    """Base of every warning raised on purpose by this package."""
+
+
+class WeakLearnerWarning(FairFrontierWarning):
+    """A nuisance predicts no better than its mean."""
+
+
+class MarginWarning(FairFrontierWarning):
+    """So few distinct nuisance values that the margin condition is doubtful."""
+
+
+class GroupDeterminedWarning(FairFrontierWarning):
+    """Covariates, or a learner's predictions, nearly determine the group."""
+
+
+class DroppedRowsWarning(FairFrontierWarning):
+    """Rows with missing values were dropped, as asked."""
+
+
+class EmptySetWarning(FairFrontierWarning):
+    """An estimated or confidence set came out empty."""

@@ -1,0 +1,103 @@
+"""Plane geometry with no statistics: polygons, the polar of a star, the improvement set C(e)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+
+#: The paper's directions: R minimises the first coordinate, B the second.
+U1 = np.array([-1.0, 0.0])
+U2 = np.array([0.0, -1.0])
+
+
+def unit_circle(k: int, start: float = 0.0, stop: float = 2.0 * np.pi, endpoint: bool = False) -> FloatArray:
+    """Return ``k`` equally spaced unit vectors from angle ``start`` to ``stop``, shape (k, 2)."""
+    angle = np.linspace(start, stop, k, endpoint=endpoint)
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+def polygon_area(vertices: FloatArray) -> float:
+    """Area of a simple polygon (k, 2) with vertices in counter-clockwise order; 0 for fewer than three."""
+    if len(vertices) < 3:
+        return 0.0
+    x, y = (vertices - vertices.mean(axis=0)).T
+    return float(0.5 * np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))
+
+
+def convex_contains(vertices: FloatArray, points: FloatArray, slack: float = 0.0) -> NDArray[np.bool_]:
+    """Whether ``points`` (k, 2) lie in the convex counter-clockwise polygon, up to a distance ``slack``."""
+    inside = np.full(len(points), len(vertices) > 0)
+    for start, stop in zip(vertices, np.roll(vertices, -1, axis=0), strict=True):
+        side = stop - start
+        length = float(np.hypot(*side))
+        if length > 0.0:
+            offset = points - start
+            inside &= side[0] * offset[:, 1] - side[1] * offset[:, 0] >= -slack * length
+    return inside
+
+
+@njit(cache=True, nogil=True)
+def _hull_of_star(points, first, stack):  # type: ignore[no-untyped-def]
+    """Convex hull of points sorted by angle round the origin, ``first`` on the hull (Graham's scan)."""
+    k = points.shape[0]
+    top = 0
+    for step in range(k + 1):
+        i = (first + step) % k
+        while top >= 2:
+            u, w = stack[top - 2], stack[top - 1]
+            cross = (points[w, 0] - points[u, 0]) * (points[i, 1] - points[u, 1]) - (
+                points[w, 1] - points[u, 1]
+            ) * (points[i, 0] - points[u, 0])
+            if cross > 0.0:
+                break
+            top -= 1
+        stack[top] = i
+        top += 1
+    return top - 1  # the first point closes the hull and is not repeated
+
+
+def intersect_half_planes(q: FloatArray, bound: FloatArray, centre: FloatArray) -> FloatArray:
+    """Vertices of {z : q_j'z <= bound_j for all j}, counter-clockwise; shape (0, 2) if it is empty.
+
+    Needs the unit directions ``q`` (k, 2) in order of angle, spanning the circle, and a set that contains
+    ``centre`` unless it is empty (true of every set symmetric about ``centre``). Uses polarity: the
+    half planes that matter are the hull vertices of the points q_j / (bound_j - q_j'centre).
+    """
+    room = bound - q @ centre
+    size = float(np.max(np.abs(room)))
+    if size == 0.0:
+        return centre[None, :].copy()
+    if float(room.min()) < -1e-12 * size:
+        return np.empty((0, 2))
+    dual = q * (1.0 / np.maximum(room / size, 1e-9))[:, None]
+    stack = np.empty(len(dual) + 1, dtype=np.intp)
+    first = int(np.argmin(room))
+    hull = dual[stack[: _hull_of_star(dual, first, stack)]]
+    after = np.roll(hull, -1, axis=0)
+    # z with d'z = 1 for two neighbouring dual points d: the corner between their two half planes.
+    cross = hull[:, 0] * after[:, 1] - hull[:, 1] * after[:, 0]
+    corners = np.column_stack([after[:, 1] - hull[:, 1], hull[:, 0] - after[:, 0]]) / cross[:, None]
+    vertices: FloatArray = centre + size * corners
+    return vertices
+
+
+def improvement_corners(e: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return the two points that carry the support function of C(e) (paper: support function of C(e)).
+
+    C(e) holds the risk pairs at least as accurate for both groups as ``e`` and at least as fair.
+    """
+    e_r, e_b = np.asarray(e, dtype=float)
+    return np.array([min(e_r, 2.0 * e_b - e_r), e_b]), np.array([e_r, min(e_b, 2.0 * e_r - e_b)])
+
+
+def improves(points: FloatArray, e: ArrayLike, slack: float = 0.0) -> NDArray[np.bool_]:
+    """Whether ``points`` (k, 2) lie in C(e): no group worse off than under ``e`` and the gap no wider."""
+    e_r, e_b = np.asarray(e, dtype=float)
+    gap = np.abs(points[:, 0] - points[:, 1])
+    better: NDArray[np.bool_] = (
+        (points[:, 0] <= e_r + slack) & (points[:, 1] <= e_b + slack) & (gap <= abs(e_r - e_b) + slack)
+    )
+    return better

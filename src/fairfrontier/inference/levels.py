@@ -1,0 +1,58 @@
+"""From draws to decisions: step size, quantiles, p-values, adjustment for several tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import FloatArray
+
+SMALL = 1e-6
+"""The paper's uniformity constant: added to the level of the quantile and to the quantile."""
+
+
+def step_size(n: int) -> float:
+    """Step s_n = sqrt(n)^(-1/2 + 0.01) of the numerical directional derivative."""
+    return float(np.sqrt(n) ** (-0.49))
+
+
+def kappa(n: int) -> float:
+    """Tuning sequence kappa_n = sqrt(log n)."""
+    return float(np.sqrt(np.log(n)))
+
+
+def p_value(draws: FloatArray, statistic: float) -> float:
+    """(1 + #{draws >= statistic}) / (1 + B): never exactly 0."""
+    return float((1 + np.count_nonzero(draws >= statistic)) / (1 + len(draws)))
+
+
+def critical_value(draws: FloatArray, alpha: float) -> float:
+    """The (1 - alpha + 1e-6) quantile of the draws plus 1e-6."""
+    return float(np.quantile(draws, min(1.0 - alpha + SMALL, 1.0), method="inverted_cdf")) + SMALL
+
+
+def critical_value_error(draws: FloatArray, alpha: float) -> float:
+    """Standard error of the critical value that comes from drawing only B times.
+
+    Half the distance between the order statistics one binomial standard deviation to either side.
+    """
+    ordered = np.sort(draws)
+    n = len(ordered)
+    spread = np.sqrt(n * alpha * (1.0 - alpha))
+    low, high = (int(np.clip(round(n * (1.0 - alpha) + k * spread), 1, n)) - 1 for k in (-1, 1))
+    return float(ordered[high] - ordered[low]) / 2.0
+
+
+def holm(p_values: FloatArray) -> FloatArray:
+    """Holm's step-down adjusted p-values, in the order given."""
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(p_values), 0, -1)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
+    return adjusted
+
+
+def combine_repetitions(p_values: FloatArray) -> float:
+    """min(1, 2 median p) over repetitions of the cross-fitting; a single p-value is left alone."""
+    if len(p_values) == 1:
+        return float(p_values[0])
+    return float(min(1.0, 2.0 * np.median(p_values)))

@@ -1,0 +1,35 @@
+"""Learners of the nuisance functions: presets by name, scikit-learn estimators, and your own."""
+
+from fairfrontier.learners.base import (
+    DirectLearner,
+    FactoredLearner,
+    FittedLearner,
+    Learner,
+    Prediction,
+    TrainingRows,
+    child_seeds,
+    fit_learner,
+)
+from fairfrontier.learners.composite import PartiallyLinearLearner, StackLearner, simplex_weights
+from fairfrontier.learners.estimators import Family, GroupPrediction, NumericColumns, log_loss
+from fairfrontier.learners.presets import PRESETS, resolve_learner
+
+__all__ = [
+    "PRESETS",
+    "DirectLearner",
+    "FactoredLearner",
+    "Family",
+    "FittedLearner",
+    "GroupPrediction",
+    "Learner",
+    "NumericColumns",
+    "PartiallyLinearLearner",
+    "Prediction",
+    "StackLearner",
+    "TrainingRows",
+    "child_seeds",
+    "fit_learner",
+    "log_loss",
+    "resolve_learner",
+    "simplex_weights",
+]

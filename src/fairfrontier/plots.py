@@ -1,0 +1,58 @@
+"""Pictures with matplotlib: they read results and compute nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy import stats
+
+if TYPE_CHECKING:
+    from .frontier import FairFrontier, Risks
+
+_SET, _LINE, _CURVE, _ALGORITHM = "#f3d9d2", "#8a8a8a", "#1f2a44", "#1b7f4d"
+_MARKERS = ("o", "s", "D")
+
+
+def plot_frontier(ff: FairFrontier, *, ax: Any = None, risks: Mapping[str, Risks] | None = None) -> Any:
+    """Draw the estimated feasible set, its frontier, the best and fairest points, and algorithms.
+
+    Error bars of an algorithm are 1 - alpha intervals for each of its two risks by itself.
+    """
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6.4, 6.0), layout="constrained")
+    r, b = ff.groups_
+    polygon = ff.feasible_set().vertices
+    if len(polygon):
+        ax.fill(
+            *polygon.T, facecolor=_SET, edgecolor="#d9a79a", linewidth=0.8, label="feasible set (estimate)"
+        )
+    curve = ff.frontier().points
+    ax.plot(*curve.T, color=_CURVE, linewidth=2.0, label="fairness-accuracy frontier (estimate)")
+    points = ff.points_.to_numpy()[:, :2]
+    for name, point, marker in zip(ff.points_.index, points, _MARKERS, strict=True):
+        ax.plot(*point, marker, color=_CURVE, markersize=7, label=str(name))
+    half = stats.norm.ppf(1.0 - ff.alpha / 2.0)
+    for i, (name, algorithm) in enumerate((risks or {}).items()):
+        x, y = algorithm.risk
+        ax.errorbar(
+            x,
+            y,
+            xerr=half * algorithm.standard_error[0],
+            yerr=half * algorithm.standard_error[1],
+            fmt="*^vP X"[i % 4],
+            color=_ALGORITHM,
+            markersize=10,
+            capsize=2,
+            label=name,
+        )
+    shown = np.vstack([polygon, points, *[a.risk for a in (risks or {}).values()]])
+    low, high = float(shown.min()), float(shown.max())
+    margin = 0.05 * (high - low or 1.0)
+    ends = (low - margin, high + margin)
+    ax.plot(ends, ends, linestyle="--", linewidth=1.0, color=_LINE, zorder=0, label="equal risks")
+    ax.set(xlim=ends, ylim=ends, aspect="equal", xlabel=f"risk of group {r}", ylabel=f"risk of group {b}")
+    ax.legend(loc="upper right", fontsize=8, frameon=False)
+    return ax

@@ -1,0 +1,226 @@
+"""Points and sets read off the support function: R, B, F, the feasible set and its frontiers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ._typing import ArrayLike, BoolArray, FloatArray
+from .errors import EmptySetWarning, InputError
+from .geometry import U1, U2, convex_contains, polygon_area, unit_circle
+from .support import Arcs, check_directions, check_risks
+
+Configuration = Literal["balanced", "r-skewed", "b-skewed"]
+Position = Literal["crosses", "above", "below"]
+
+_DOWN = np.array([-1.0, -1.0])  # lower risk for both groups
+
+
+@dataclass(frozen=True, slots=True)
+class BestPoints:
+    """The best point of each group and the fairest point, with the directions that attain them.
+
+    ``R``, ``B``, ``F`` (2,) are risk pairs (r, b). ``position`` tells where the set lies relative to the
+    45-degree line: it ``crosses`` it, lies ``above`` (e_r < e_b throughout) or ``below``.
+    """
+
+    R: FloatArray
+    B: FloatArray
+    F: FloatArray
+    q_R: FloatArray
+    q_B: FloatArray
+    q_F: FloatArray
+    position: Position
+    configuration: Configuration
+
+
+def best_points(arcs: Arcs) -> BestPoints:
+    """Read R, B, F and the configuration off the support function.
+
+    R and B are the support sets in directions u1 = (-1, 0) and u2 = (0, -1), ties broken in favour of
+    the other group. F is (-1, -1) inf_c h(u1 - c(1, -1)) where the set crosses the 45-degree line, and
+    the support set in direction (1, -1) or (-1, 1), lowest risks first, where it lies to one side.
+    """
+    R = arcs.support_set(U1, tie=U2)[0]
+    B = arcs.support_set(U2, tie=U1)[0]
+    line = arcs.line_infimum()
+    position: Position
+    if np.isfinite(line.value):
+        position, q_F = "crosses", line.direction / np.hypot(*line.direction)
+        F = np.full(2, -line.value)
+    else:
+        # An estimated set can be empty and seem to lie on both sides; the wider miss decides.
+        ends = np.array([[1.0, -1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
+        above = line.above and (not line.below or arcs.h(ends)[0] <= arcs.h(ends)[1])
+        position, q_F = ("above", ends[0]) if above else ("below", ends[1])
+        F = arcs.support_set(q_F, tie=_DOWN)[0]
+    return BestPoints(R, B, F, U1.copy(), U2.copy(), q_F, position, configuration(R, B))
+
+
+def configuration(R: FloatArray, B: FloatArray) -> Configuration:
+    """Tell group balance from skew by the sides of the 45-degree line on which R and B lie.
+
+    Balanced: R strictly above and B strictly below, or R = B = F on the line. Skewed towards r: both
+    above (B may touch); towards b: both below (R may touch).
+    """
+    r_above, b_below = R[0] < R[1], B[0] > B[1]
+    if r_above and not b_below:
+        return "r-skewed"
+    if b_below and not r_above:
+        return "b-skewed"
+    return "balanced"
+
+
+def most_central(repetitions: Sequence[Arcs]) -> int:
+    """Number of the repetition whose support function is nearest to the pointwise median of all."""
+    if len(repetitions) == 1:
+        return 0
+    h = np.array([arcs.h(unit_circle(360)) for arcs in repetitions])
+    return int(np.argmin(np.abs(h - np.median(h, axis=0)).max(axis=1)))
+
+
+@dataclass(frozen=True, slots=True)
+class FeasibleSet:
+    """The estimated set of risk pairs that some rule attains.
+
+    ``vertices`` (k, 2) is the intersection of the half planes q'z <= h(q) over *all* q, counter-clockwise:
+    a convex polygon even though the estimate of h is not convex. It can be empty, ``(0, 2)``, when the
+    learner is worse than useless in some direction.
+    """
+
+    arcs: Arcs
+    vertices: FloatArray
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no risk pair satisfies every half plane."""
+        return len(self.vertices) == 0
+
+    @property
+    def area(self) -> float:
+        """Area of the polygon."""
+        return polygon_area(self.vertices)
+
+    def support(self, q: ArrayLike) -> FloatArray:
+        """Support function of the polygon, max over vertices of q'z; at most h(q). Shape (k,)."""
+        directions = check_directions(q)
+        if self.is_empty:
+            return np.full(len(directions), -np.inf)
+        result: FloatArray = (directions @ self.vertices.T).max(axis=1)
+        return result
+
+    def contains(self, e: ArrayLike) -> BoolArray:
+        """Whether each risk pair (k, 2) lies in the polygon (up to rounding). Shape (k,)."""
+        points = check_risks(e)
+        scale = float(np.abs(self.vertices).max()) if len(self.vertices) else 0.0
+        return convex_contains(self.vertices, points, slack=1e-12 * scale)
+
+
+def feasible_set(arcs: Arcs) -> FeasibleSet:
+    """Intersect all half planes of the support function; warn when nothing is left."""
+    vertices = arcs.half_plane_polygon()
+    if len(vertices) == 0:
+        warnings.warn(
+            "The estimated feasible set is empty: in some direction the learned rule does worse than its "
+            "opposite. The learner has found no usable signal there; try another learner or more data.",
+            EmptySetWarning,
+            stacklevel=2,
+        )
+    return FeasibleSet(arcs, vertices)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierCurve:
+    """A frontier as a curve: the risk pair of the rule in each direction, in order of direction.
+
+    ``points`` (k, 2) are attained by the rules 1{q'M t > 0} for the rows q of ``directions`` (k, 2).
+    ``tolerance`` belongs to the set estimate of :meth:`contains`.
+    """
+
+    kind: Literal["fairness-accuracy", "pareto"]
+    points: FloatArray
+    directions: FloatArray
+    tolerance: float
+    _criterion: Callable[[FloatArray], FloatArray]
+
+    def criterion(self, e: ArrayLike) -> FloatArray:
+        """How far each risk pair (k, 2) is from the frontier by the sample criterion, 0 on it. Shape (k,).
+
+        The sum of [max_q q'e - h(q)]_+ (is e feasible?) and, for the fairness-accuracy frontier,
+        [min_q h_C(e)(-q) + h(q)]_+ (can C(e) be separated from the feasible set?), for the Pareto frontier
+        [max over q between u1 and u2 of q'e - h(q)]_- (does e lie on that part of the boundary?).
+        """
+        return self._criterion(check_risks(e))
+
+    def contains(self, e: ArrayLike) -> BoolArray:
+        """Whether each risk pair belongs to the set estimate {criterion <= tolerance}. Shape (k,)."""
+        inside: BoolArray = self.criterion(e) <= self.tolerance
+        return inside
+
+
+def fa_frontier(
+    arcs: Arcs, n_obs: int, *, tolerance: float | None = None, n_points: int = 512
+) -> FrontierCurve:
+    """Estimate the fairness-accuracy frontier.
+
+    The curve runs over the directions that the configuration tells (Liang, Lu, Mu and Okumura): from R
+    to B under balance; from the best point of the favoured group through the other one to F under skew.
+    ``tolerance`` defaults to sqrt(log n) / sqrt(n).
+    """
+    points = best_points(arcs)
+    start, stop = np.pi, 1.5 * np.pi
+    fairest = float(np.arctan2(points.q_F[1], points.q_F[0])) % (2.0 * np.pi)
+    if points.configuration == "r-skewed":
+        stop = max(stop, fairest)
+    elif points.configuration == "b-skewed":
+        start = min(start, fairest)
+
+    def criterion(e: FloatArray) -> FloatArray:
+        return np.array(
+            [max(arcs.max_excess(x).value, 0.0) + max(arcs.min_separation(x).value, 0.0) for x in e]
+        )
+
+    return _curve("fairness-accuracy", arcs, n_obs, start, stop, tolerance, n_points, criterion)
+
+
+def pareto_frontier(
+    arcs: Arcs, n_obs: int, *, tolerance: float | None = None, n_points: int = 512
+) -> FrontierCurve:
+    """Estimate the Pareto frontier by the support sets in the directions between u1 and u2."""
+
+    def criterion(e: FloatArray) -> FloatArray:
+        return np.array(
+            [
+                max(arcs.max_excess(x).value, 0.0) + max(-arcs.max_excess(x, U1, np.pi / 2.0).value, 0.0)
+                for x in e
+            ]
+        )
+
+    return _curve("pareto", arcs, n_obs, np.pi, 1.5 * np.pi, tolerance, n_points, criterion)
+
+
+def _curve(
+    kind: Literal["fairness-accuracy", "pareto"],
+    arcs: Arcs,
+    n_obs: int,
+    start: float,
+    stop: float,
+    tolerance: float | None,
+    n_points: int,
+    criterion: Callable[[FloatArray], FloatArray],
+) -> FrontierCurve:
+    if n_points < 2:
+        raise InputError("bad-option", f"`n_points` must be at least 2, got {n_points}.")
+    if tolerance is None:
+        tolerance = float(np.sqrt(np.log(n_obs) / n_obs))
+    if not (np.isfinite(tolerance) and tolerance >= 0.0):
+        raise InputError("bad-option", f"`tolerance` must be a finite number >= 0, got {tolerance!r}.")
+    angle = np.linspace(start, stop, n_points)
+    # The axes exactly, so that the curve meets R and B, ties broken as in `best_points`.
+    directions = np.column_stack([np.cos(angle), np.sin(angle)])
+    directions[np.abs(directions) < 1e-15] = 0.0
+    return FrontierCurve(kind, arcs.support_set(directions, tie=_DOWN), directions, tolerance, criterion)

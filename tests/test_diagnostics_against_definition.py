@@ -1,0 +1,147 @@
+"""Diagnostics against plain transcriptions, and when they warn."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from fairfrontier.diagnostics import all_discrete, diagnose, largest_strip_share, warn
+from fairfrontier.errors import GroupDeterminedWarning, MarginWarning
+
+MU = (0.6, 0.4)
+
+
+def pairs(n=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 2)) * MU, rng.random(n) < 0.6
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.01, 2.0))
+def test_strip_share_is_the_maximum_over_directions(seed, delta):
+    rng = np.random.default_rng(seed)
+    v, w = rng.normal(size=(12, 2)), rng.uniform(0.1, 1, 12)
+    v[rng.random(12) < 0.2] = 0.0
+    length, angle = np.hypot(v[:, 0], v[:, 1]), np.arctan2(v[:, 1], v[:, 0])
+    got = largest_strip_share(angle, length, w, delta)
+    # the share changes only where |q'v_i| = delta for some row; look just beside these directions
+    long = length >= delta
+    half = np.arcsin(delta / length[long])
+    turns = [
+        a + s * np.pi / 2 + e * h + d
+        for a, h in zip(angle[long], half, strict=True)
+        for s in (1, -1)
+        for e in (1, -1)
+        for d in (1e-9, -1e-9)
+    ]
+    best = max(
+        sum(w[i] for i in range(12) if abs(np.cos(turn) * v[i, 0] + np.sin(turn) * v[i, 1]) < delta)
+        for turn in [*turns, 0.0]
+    )
+    assert got == pytest.approx(best)
+
+
+def test_strip_of_rows_in_one_direction():
+    # nine rows share a direction: at right angles to it all of them are in every strip
+    angle, length = np.r_[np.full(9, 0.3), 0.3 + np.pi / 2], np.ones(10)
+    assert largest_strip_share(angle, length, np.full(10, 0.1), 0.01) == pytest.approx(0.9)
+    assert largest_strip_share(angle, length, np.full(10, 0.1), 2.0) == pytest.approx(1.0)
+    assert largest_strip_share(angle, length, np.full(10, 0.1), 0.0) == 0.0
+
+
+def test_figures_by_plain_loops():
+    t, is_r = pairs(600)
+    t[:40] = t[0]
+    t[40:45] = 0.0
+    w = np.random.default_rng(1).uniform(0.5, 2, 600)
+    found = diagnose(t, MU, is_r, weight=w)
+    share = w / w.sum()
+    scaled = [(a / MU[0], b / MU[1]) for a, b in t]
+    degrees = [np.degrees(np.arctan2(b, a)) % 360 for a, b in scaled]
+    moving = [i for i in range(600) if scaled[i] != (0.0, 0.0)]
+    sectors = [[i for i in moving if 10 * k <= degrees[i] < 10 * (k + 1)] for k in range(36)]
+    assert found.n_directions == 600 - 39 - 5
+    assert found.largest_atom == pytest.approx(share[:40].sum())
+    assert found.smallest_sector_rows == min(map(len, sectors))
+    assert found.smallest_sector_share == pytest.approx(min(sum(share[i] for i in s) for s in sectors))
+    ordered = sorted(degrees[i] for i in moving)
+    assert found.largest_gap == pytest.approx(max(np.diff([*ordered, ordered[0] + 360])))
+    score = [abs(a) - abs(b) for a, b in scaled]
+    assert found.group_auc == pytest.approx(roc_auc_score(is_r, score, sample_weight=w))
+
+
+def test_spread_out_pairs_are_fine():
+    t, is_r = pairs()
+    found = diagnose(t, MU, is_r, X=np.random.default_rng(1).normal(size=(4000, 2)))
+    assert found.no_kinks_plausible
+    assert not found.margin_doubtful
+    assert 0.8 < found.margin_exponent < 1.1
+    assert any("kinks=False is defensible" in line for line in found.lines())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn(found)
+
+
+def test_an_empty_direction_speaks_against_no_kinks():
+    t, is_r = pairs()
+    angle = np.arctan2(t[:, 1] / MU[1], t[:, 0] / MU[0])
+    t[np.abs(angle - 1.0) < 0.15] *= -1
+    found = diagnose(t, MU, is_r)
+    assert not found.no_kinks_plausible
+    assert found.largest_gap > np.degrees(0.3)
+    assert any("kinks=False is not defensible" in line for line in found.lines())
+
+
+def test_few_directions_warn_unless_jittered():
+    t, is_r = pairs()
+    t = t[np.arange(4000) % 30]
+    found = diagnose(t, MU, is_r)
+    assert found.n_directions == 30
+    assert found.margin_exponent < 0.5
+    with pytest.warns(MarginWarning, match="only 30 distinct directions.*jitter=0.01"):
+        warn(found)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn(found, jitter=0.01)
+
+
+def test_discrete_covariates_warn():
+    t, is_r = pairs()
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame({"a": rng.integers(0, 9, 4000), "c": rng.choice(["u", "v"], 4000)})
+    assert all_discrete(X)
+    assert not all_discrete(X.assign(b=rng.normal(size=4000)))
+    with pytest.warns(MarginWarning, match="all covariates are discrete"):
+        warn(diagnose(t, MU, is_r, X=X))
+
+
+@pytest.mark.parametrize("kind", ["number", "category", "code"])
+def test_a_covariate_that_reveals_the_group_warns(kind):
+    t, is_r = pairs()
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame({"a": rng.normal(size=4000), "id": [f"row {i}" for i in range(4000)]})
+    assert diagnose(t, MU, is_r, X=X).revealing_covariate is None
+    X["g"] = {
+        "number": -3.0 * is_r + rng.uniform(size=4000),
+        "category": np.where(is_r, "x", rng.choice(["y", "z"], 4000)),
+        "code": np.where(is_r, 1, rng.choice([0, 2], 4000)),
+    }[kind]
+    found = diagnose(t, MU, is_r, X=X)
+    assert found.revealing_covariate == "g"
+    assert "covariate 'g' alone" in found.lines()[-1]
+    with pytest.warns(GroupDeterminedWarning, match="covariate 'g' alone"):
+        warn(found)
+
+
+@pytest.mark.parametrize("how", ["probability", "pairs"])
+def test_predictions_that_reveal_the_group_warn(how):
+    t, is_r = pairs()
+    found = diagnose(t, MU, is_r, group_auc=0.995)
+    if how == "pairs":
+        t = np.where(np.column_stack([is_r, ~is_r]), np.sign(t) + t, 0.01 * t)
+        found = diagnose(t, MU, is_r)
+    with pytest.warns(GroupDeterminedWarning, match="the learner's predictions"):
+        warn(found)

@@ -1,0 +1,404 @@
+"""L1-penalised logistic regression against its definition, row by row, and against another solver."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from fairfrontier import l1_logistic
+from fairfrontier._l1_kernels import log_loss_gradient, shift_to_smallest_norm, weighted_cross_product
+from fairfrontier.errors import InputError, NotFittedError
+from fairfrontier.l1_logistic import L1LogisticRegression, _stratified_folds
+
+# --- plain transcriptions ----------------------------------------------------------------------------------
+
+
+def standardise(X, weight):
+    """Weighted mean 0 and standard deviation 1; constant columns become 0."""
+    Z, mean, sd = np.zeros(X.shape), np.zeros(X.shape[1]), np.ones(X.shape[1])
+    for j in range(X.shape[1]):
+        mean[j] = np.average(X[:, j], weights=weight)
+        if X[:, j].max() > X[:, j].min():
+            sd[j] = math.sqrt(np.average((X[:, j] - mean[j]) ** 2, weights=weight))
+            Z[:, j] = (X[:, j] - mean[j]) / sd[j]
+    return Z, mean, sd
+
+
+def probabilities(scores):
+    """Softmax of one row's scores."""
+    terms = [math.exp(s - max(scores)) for s in scores]
+    return [term / sum(terms) for term in terms]
+
+
+def loss_and_gradient(Z, y, weight, coefficient, intercept):
+    """Weighted mean log loss and its derivatives in coefficients and intercepts, row by row."""
+    classes = sorted(set(y.tolist()))
+    loss, by_coefficient, by_intercept = 0.0, np.zeros(coefficient.shape), np.zeros(len(classes))
+    for z, label, w in zip(Z, y.tolist(), weight / weight.sum(), strict=True):
+        p = probabilities([float(b @ z + a) for b, a in zip(coefficient, intercept, strict=True)])
+        loss -= w * math.log(p[classes.index(label)])
+        for k, c in enumerate(classes):
+            residual = w * (p[k] - (label == c))
+            by_coefficient[k] += residual * z
+            by_intercept[k] += residual
+    return loss, by_coefficient, by_intercept
+
+
+def on_standardised_scale(model, X, weight):
+    Z, mean, sd = standardise(X, weight)
+    return Z, model.coef_ * sd, model.intercept_ + model.coef_ @ mean
+
+
+def objective(model, X, y, weight):
+    Z, coefficient, intercept = on_standardised_scale(model, X, weight)
+    return (
+        loss_and_gradient(Z, y, weight, coefficient, intercept)[0]
+        + model.penalty_ * np.abs(coefficient).sum()
+    )
+
+
+def largest_violation(model, X, y, weight):
+    """Distance of the first-order conditions from holding.
+
+    Derivative g of coefficient b: g = -penalty sign(b) if b != 0, |g| <= penalty if b = 0; intercepts: g = 0.
+    """
+    Z, coefficient, intercept = on_standardised_scale(model, X, weight)
+    _, by_coefficient, by_intercept = loss_and_gradient(Z, y, weight, coefficient, intercept)
+    worst = float(np.abs(by_intercept).max())
+    for b, g in zip(coefficient.ravel(), by_coefficient.ravel(), strict=True):
+        gap = abs(g + model.penalty_ * np.sign(b)) if b != 0.0 else max(abs(g) - model.penalty_, 0.0)
+        worst = max(worst, float(gap))
+    return worst
+
+
+# --- samples -----------------------------------------------------------------------------------------------
+
+
+def three_classes(n=400, p=8, seed=0):
+    """Label 0 for 40% of the rows, otherwise -1 or 1 by a logistic model in the first two features."""
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(n, p))
+    sign = np.where(generator.random(n) < 1.0 / (1.0 + np.exp(-X[:, 0] - 0.5 * X[:, 1])), 1, -1)
+    return X, np.where(generator.random(n) < 0.6, sign, 0), generator.exponential(size=n)
+
+
+def sample(name):
+    X, y, weight = three_classes()
+    generator = np.random.default_rng(1)
+    n = len(y)
+    if name == "two classes":
+        return X, (y > 0).astype(int), weight
+    if name == "four classes":
+        return X, np.where((y > 0) & (X[:, 2] > 0.0), 2, y), weight
+    if name == "collinear":
+        return np.column_stack((X, X[:, 0], X[:, 0] + X[:, 1])), y, weight
+    if name == "nearly collinear":
+        return np.column_stack((X, X[:, :2] + 1e-6 * generator.normal(size=(n, 2)))), y, weight
+    if name == "constant columns":
+        return np.column_stack((np.full(n, 0.1), X, np.zeros(n))), y, weight
+    if name == "scales from 1e-9 to 1e9":
+        return X * np.logspace(-9, 9, X.shape[1]), y, weight
+    if name == "an outlying row":
+        X[0] = 1e6
+        return X, y, weight
+    if name == "separated":
+        return X, (X[:, 0] > 0.0).astype(int) + (X[:, 0] > 1.0), weight
+    if name == "rare class":
+        return X, np.where(np.arange(n) < 3, 1, np.minimum(y, 0)), weight
+    if name == "more features than rows":
+        X = generator.normal(size=(60, 150))
+        return X, np.sign(np.round(X[:, 0] + X[:, 1])).astype(int), weight[:60]
+    return X, y, weight
+
+
+SAMPLES = [
+    "plain",
+    "two classes",
+    "four classes",
+    "collinear",
+    "nearly collinear",
+    "constant columns",
+    "scales from 1e-9 to 1e9",
+    "an outlying row",
+    "separated",
+    "rare class",
+    "more features than rows",
+]
+
+
+# --- the minimum -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("penalty", [None, 0.02, 1e-3, 1e-5])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_first_order_conditions_hold(name, penalty):
+    X, y, weight = sample(name)
+    model = L1LogisticRegression(penalty, n_tuning_folds=3, random_state=0).fit(X, y, weight)
+    assert largest_violation(model, X, y, weight) <= min(1e-6, 0.011 * model.penalty_)
+    assert np.isfinite(model.coef_).all()
+    if name == "constant columns":
+        assert not model.coef_[:, [0, -1]].any()
+
+
+@pytest.mark.parametrize("penalty", [0.05, 5e-3, 5e-4])
+@pytest.mark.parametrize("name", ["plain", "two classes"])
+def test_equals_saga(name, penalty):
+    X, y, weight = sample(name)
+    ours = L1LogisticRegression(penalty).fit(X, y, weight)
+    Z, mean, sd = standardise(X, weight)
+    saga = LogisticRegression(
+        C=1.0 / (penalty * weight.sum()), l1_ratio=1.0, solver="saga", tol=1e-9, max_iter=50_000
+    ).fit(Z, y, weight)
+    theirs = clone(ours)
+    theirs.penalty_ = penalty
+    if len(saga.classes_) == 2:
+        theirs.coef_ = np.vstack((-saga.coef_, saga.coef_)) / (2.0 * sd)
+        theirs.intercept_ = np.array([-0.5, 0.5]) * saga.intercept_ - theirs.coef_ @ mean
+    else:
+        theirs.coef_ = saga.coef_ / sd
+        theirs.intercept_ = saga.intercept_ - saga.intercept_.mean() - theirs.coef_ @ mean
+    np.testing.assert_allclose(ours.coef_ * sd, theirs.coef_ * sd, atol=1e-4)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
+    assert objective(ours, X, y, weight) <= objective(theirs, X, y, weight) + 1e-9
+
+
+def test_given_penalty_equals_the_tuned_fit():
+    X, y, weight = three_classes()
+    tuned = L1LogisticRegression(random_state=0).fit(X, y, weight)
+    given = clone(tuned).set_params(penalty=tuned.penalty_).fit(X, y, weight)
+    np.testing.assert_allclose(given.coef_, tuned.coef_, atol=1e-5)
+    assert given.cv_log_loss_ is None
+    assert len(given.penalties_) == 0
+
+
+def test_probabilities_are_the_softmax_of_the_scores():
+    X, y, weight = three_classes(n=50)
+    model = L1LogisticRegression(0.01).fit(X, y, weight)
+    proba = model.predict_proba(X)
+    for x, row in zip(X, proba, strict=True):
+        np.testing.assert_allclose(
+            row, probabilities((model.coef_ @ x + model.intercept_).tolist()), rtol=1e-12
+        )
+    assert model.predict(X).tolist() == model.classes_[proba.argmax(axis=1)].tolist()
+
+
+# --- the penalties and their tuning ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "smallest"), [("plain", 1e-3), ("more features than rows", 1e-2)])
+def test_penalties_start_at_the_smallest_that_gives_zero(name, smallest):
+    X, y, weight = sample(name)
+    model = L1LogisticRegression(n_penalties=20, n_tuning_folds=3, random_state=0).fit(X, y, weight)
+    share = [weight[y == c].sum() / weight.sum() for c in model.classes_]
+    Z, _, _ = standardise(X, weight)
+    _, gradient, _ = loss_and_gradient(Z, y, weight, np.zeros(model.coef_.shape), np.log(share))
+    largest = np.abs(gradient).max()
+    np.testing.assert_allclose(model.penalties_[0], largest, rtol=1e-10)
+    expected = [largest * smallest ** (m / 19) for m in range(len(model.penalties_))]
+    np.testing.assert_allclose(model.penalties_, expected, rtol=1e-10)
+    assert not L1LogisticRegression(1.000001 * largest).fit(X, y, weight).coef_.any()
+    assert L1LogisticRegression(0.999 * largest).fit(X, y, weight).coef_.any()
+
+
+def test_path_ends_when_the_deviance_no_longer_falls():
+    X, y, weight = three_classes(n=2_000, p=3)
+    model = L1LogisticRegression(n_penalties=50, n_tuning_folds=2, random_state=0).fit(X, y, weight)
+    assert len(model.penalties_) < 50
+
+    def explained(penalty):
+        fit = L1LogisticRegression(penalty, tol=1e-9).fit(X, y, weight)
+        Z, coefficient, intercept = on_standardised_scale(fit, X, weight)
+        share = np.array([weight[y == c].sum() / weight.sum() for c in fit.classes_])
+        null = -(share * np.log(share)).sum()
+        return 1.0 - loss_and_gradient(Z, y, weight, coefficient, intercept)[0] / null
+
+    *_, third, second, last = (explained(penalty) for penalty in model.penalties_[-3:])
+    assert last - second < 1.1e-5 * last
+    assert second - third > 0.9e-5 * second
+
+
+def test_cross_validated_log_loss(monkeypatch):
+    X, y, weight = three_classes(n=150, p=4)
+    quick = L1LogisticRegression(n_penalties=20, n_tuning_folds=4, random_state=7).fit(X, y, weight)
+    monkeypatch.setattr(l1_logistic, "PATH_TOL", 1e-6)
+    model = clone(quick).fit(X, y, weight)
+    np.testing.assert_allclose(quick.cv_log_loss_, model.cv_log_loss_, atol=2e-5)
+    Z, _, _ = standardise(X, weight)
+    code = np.searchsorted(model.classes_, y)
+    fold = _stratified_folds(code, 4, np.random.default_rng(7))
+    for at in (2, 8, 12):
+        total = 0.0
+        for m in range(4):
+            train = fold != m
+            c = 1.0 / (model.penalties_[at] * weight[train].sum())
+            saga = LogisticRegression(C=c, l1_ratio=1.0, solver="saga", tol=1e-8, max_iter=20_000)
+            proba = saga.fit(Z[train], y[train], weight[train]).predict_proba(Z[~train])
+            total -= (weight[~train] * np.log(proba[np.arange(len(proba)), code[~train]])).sum()
+        assert model.cv_log_loss_[at] == pytest.approx(total / weight.sum(), abs=1e-6)
+    assert model.penalty_ == model.penalties_[np.argmin(model.cv_log_loss_)]
+
+
+def test_folds_are_stratified_and_random():
+    label = np.repeat([0, 1, 2], [53, 7, 41])
+    fold = _stratified_folds(label, 5, np.random.default_rng(0))
+    counts = np.array([[np.sum((fold == m) & (label == k)) for k in range(3)] for m in range(5)])
+    assert (np.ptp(counts, axis=0) <= 1).all()
+    assert np.ptp(counts.sum(axis=1)) <= 1
+    assert (fold != _stratified_folds(label, 5, np.random.default_rng(1))).any()
+
+
+@pytest.mark.parametrize("n_rare", [1, 2])
+def test_class_absent_from_a_tuning_fold(n_rare):
+    X, y, weight = three_classes(n=120)
+    y = np.where(np.arange(120) < n_rare, 5, y)
+    model = L1LogisticRegression(n_tuning_folds=5, random_state=0).fit(X, y, weight)
+    assert model.classes_.tolist() == [-1, 0, 1, 5]
+    assert np.isfinite(model.cv_log_loss_).all()
+    assert largest_violation(model, X, y, weight) <= 1e-6
+
+
+def test_tuning_finds_the_signal_and_drops_the_noise():
+    X, y, _ = three_classes(n=2_000, p=15)
+    noise = np.random.default_rng(3).permutation(y)
+    assert L1LogisticRegression(random_state=0).fit(X, y).coef_[:, 0].any()
+    assert np.abs(L1LogisticRegression(random_state=0).fit(X, noise).coef_).max() < 0.1
+
+
+# --- weights, degenerate samples, reproducibility ----------------------------------------------------------
+
+
+def test_weights_count_as_copies_and_zero_as_absence():
+    X, y, _ = three_classes()
+    copies = np.random.default_rng(2).integers(0, 4, len(y))
+    weighted = L1LogisticRegression(4e-3).fit(X, y, copies)
+    repeated = L1LogisticRegression(4e-3).fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
+    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, atol=1e-6)
+
+
+def test_rows_of_weight_zero_change_nothing_at_all():
+    X, y, weight = three_classes()
+    weight[::3] = 0.0
+    y = np.where(np.arange(len(y)) == 0, 9, y)
+    X[0] = 1e9
+    with_them = L1LogisticRegression(random_state=0).fit(X, y, weight)
+    kept = weight > 0.0
+    without = L1LogisticRegression(random_state=0).fit(X[kept], y[kept], weight[kept])
+    assert with_them.classes_.tolist() == [-1, 0, 1]
+    assert (with_them.coef_ == without.coef_).all()
+
+
+def test_single_class_has_probability_one():
+    X = np.arange(6.0).reshape(3, 2)
+    model = L1LogisticRegression().fit(X, ["only"] * 3)
+    assert model.predict_proba(X).tolist() == [[1.0]] * 3
+    assert model.predict(X).tolist() == ["only"] * 3
+    assert model.penalty_ == np.inf
+
+
+@pytest.mark.parametrize("penalty", [None, np.inf, 0.1])
+def test_without_varying_features_the_shares_are_predicted(penalty):
+    y = np.repeat([0, 1, 2], [10, 20, 70])
+    model = L1LogisticRegression(penalty).fit(np.full((100, 2), 0.3), y)
+    np.testing.assert_allclose(model.predict_proba([[5.0, -1.0]]), [[0.1, 0.2, 0.7]], rtol=1e-12)
+    assert model.penalty_ == (np.inf if penalty is None else penalty)
+
+
+def test_same_input_same_bits():
+    X, y, weight = three_classes()
+    first = L1LogisticRegression(random_state=0).fit(X, y, weight)
+    again = L1LogisticRegression(random_state=0).fit(np.asfortranarray(X), y.astype(float), weight)
+    assert (first.coef_ == again.coef_).all()
+    assert (first.cv_log_loss_ == again.cv_log_loss_).all()
+    copy = pickle.loads(pickle.dumps(first))
+    assert (copy.predict_proba(X) == first.predict_proba(X)).all()
+
+
+def test_too_few_steps_are_reported():
+    X, y, _ = three_classes()
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        L1LogisticRegression(1e-3, max_iter=1).fit(X, y)
+
+
+# --- kernels -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 4, 7])
+def test_kernels_cover_every_row(n):
+    generator = np.random.default_rng(n)
+    rows, weight = generator.normal(size=(n, 3)), generator.random(n)
+    label, proba = generator.integers(0, 2, n), generator.random((2, n))
+    product, gradient = np.zeros((3, 3)), np.zeros((2, 3))
+    for i in range(n):
+        product += weight[i] * np.outer(rows[i], rows[i])
+        for k in range(2):
+            gradient[k] += weight[i] * (proba[k, i] - (label[i] == k)) * rows[i]
+    np.testing.assert_allclose(weighted_cross_product(rows, weight), product, rtol=1e-12)
+    np.testing.assert_allclose(log_loss_gradient(rows, label, weight, proba), gradient, atol=1e-14)
+
+
+def test_shift_to_the_smallest_norm():
+    coefficient = np.array([[1.0, 3.0, -2.0], [2.0, -1.0, -1.0], [4.0, 0.0, -5.0]])
+    shift_to_smallest_norm(coefficient)
+    assert coefficient.tolist() == [[-1.0, 3.0, 0.0], [0.0, -1.0, 1.0], [2.0, 0.0, -3.0]]
+    even = np.array([[1.0], [2.0], [3.0], [9.0]])
+    shift_to_smallest_norm(even)
+    assert even.ravel().tolist() == [-1.0, 0.0, 1.0, 7.0]
+
+
+# --- refusals ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"penalty": 0.0}, "bad-option"),
+        ({"penalty": float("nan")}, "bad-option"),
+        ({"penalty": "l1"}, "bad-option"),
+        ({"n_penalties": 19}, "bad-option"),
+        ({"n_penalties": 30.5}, "bad-option"),
+        ({"tol": 0.0}, "bad-option"),
+        ({"max_iter": 0}, "bad-option"),
+        ({"n_tuning_folds": 1}, "bad-folds"),
+        ({"n_tuning_folds": 401}, "bad-folds"),
+    ],
+)
+def test_options_are_checked(options, code):
+    X, y, _ = three_classes()
+    with pytest.raises(InputError) as caught:
+        L1LogisticRegression(**options).fit(X, y)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "weight", "code"),
+    [
+        ([[1.0], [2.0]], [0, 1, 1], None, "length-mismatch"),
+        ([[1.0], [2.0]], [0, 1], [1.0], "length-mismatch"),
+        ([[1.0], [2.0]], [0, 1], [1.0, -1.0], "bad-weights"),
+        ([[1.0], [2.0]], [0, 1], [0.0, 0.0], "bad-weights"),
+        ([[1.0], [2.0]], [0.0, np.nan], None, "missing-values"),
+        ([[1.0], [np.nan]], [0, 1], None, "non-finite"),
+        ([["1"], ["2"]], [0, 1], None, "bad-features"),
+        ([1.0, 2.0], [0, 1], None, "bad-features"),
+        (np.empty((0, 2)), [], None, "empty-data"),
+        (np.zeros((101, 1)), np.linspace(0.0, 1.0, 101), None, "bad-learner"),
+    ],
+)
+def test_data_are_checked(X, y, weight, code):
+    with pytest.raises(InputError) as caught:
+        L1LogisticRegression(0.1).fit(X, y, weight)
+    assert caught.value.code == code
+
+
+def test_prediction_needs_a_fit_and_its_features():
+    X, y, _ = three_classes()
+    with pytest.raises(NotFittedError):
+        L1LogisticRegression().predict_proba(X)
+    with pytest.raises(InputError) as caught:
+        L1LogisticRegression(0.1).fit(X, y).predict(X[:, :3])
+    assert caught.value.code == "bad-features"

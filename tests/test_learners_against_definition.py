@@ -1,0 +1,264 @@
+"""Learners against plain transcriptions of what they promise."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from fairfrontier.learners import (
+    PRESETS,
+    FactoredLearner,
+    Family,
+    GroupPrediction,
+    NumericColumns,
+    TrainingRows,
+    child_seeds,
+    fit_learner,
+    log_loss,
+    resolve_learner,
+    simplex_weights,
+)
+from fairfrontier.learners.estimators import seeded, weight_keywords
+
+SEED = np.random.SeedSequence(7)
+
+
+def rows(n=300, seed=0, values=(-1.0, 1.0), weighted=False):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    is_r = rng.random(n) < 0.4 + 0.2 * (X[:, 1] > 0)
+    dl = rng.choice(values, size=n)
+    dl = np.where(X[:, 0] + rng.normal(size=n) > 0, np.abs(dl), dl)
+    return TrainingRows(X, dl, is_r, rng.integers(1, 4, n).astype(float) if weighted else None)
+
+
+def test_a_classifier_predicts_the_probability_weighted_values():
+    data, new = rows(values=(-2.0, 0.5, 3.0)), rows(50, 1).X
+    prediction = fit_learner(resolve_learner(LogisticRegression()), data, SEED).predict(new)
+    for group, member, got in (("r", data.is_r, prediction.r), ("b", ~data.is_r, prediction.b)):
+        z = [dl if inside else 0.0 for dl, inside in zip(data.dl, member, strict=True)]
+        assert np.array_equal(z, data.z(group))
+        model = LogisticRegression().fit(data.X, [str(v) for v in z])
+        expected = [
+            sum(float(v) * p for v, p in zip(model.classes_, row, strict=True))
+            for row in model.predict_proba(new)
+        ]
+        np.testing.assert_allclose(got.mean, expected, atol=1e-5)
+        np.testing.assert_allclose(got.probabilities.sum(axis=1), 1.0)
+
+
+def test_a_regressor_predicts_the_mean():
+    data, new = rows(values=np.linspace(-1, 1, 80)), rows(50, 1).X
+    prediction = fit_learner(resolve_learner(LinearRegression()), data, SEED).predict(new)
+    expected = LinearRegression().fit(data.X, data.dl * ~data.is_r).predict(new)
+    np.testing.assert_allclose(prediction.b.mean, expected)
+    assert prediction.b.probabilities is None
+
+
+def test_factored_is_the_product_of_its_factors():
+    data, new = rows(), rows(50, 1).X
+    learner = FactoredLearner("f", Family(LogisticRegression(), None))
+    prediction = fit_learner(learner, data, SEED).predict(new)
+    p = LogisticRegression().fit(data.X, data.is_r).predict_proba(new)[:, 1]
+    np.testing.assert_allclose(prediction.group_probability, p, atol=1e-6)
+    for member, share, got in ((data.is_r, p, prediction.r), (~data.is_r, 1 - p, prediction.b)):
+        within = LogisticRegression().fit(data.X[member], data.dl[member] > 0).predict_proba(new)[:, 1]
+        for i in range(50):
+            assert got.mean[i] == pytest.approx(share[i] * (within[i] - (1 - within[i])), abs=1e-5)
+        # P(z = 1), P(z = -1), P(z = 0) in the log loss
+        np.testing.assert_allclose(np.exp(-log_loss(got, np.ones(50))), share * within, atol=1e-5)
+        np.testing.assert_allclose(np.exp(-log_loss(got, np.zeros(50))), 1 - share, atol=1e-5)
+
+
+def test_log_loss_adds_up_repeated_values_and_is_bounded():
+    prediction = GroupPrediction(np.zeros(2), np.array([1.0, 0.0, 1.0]), np.array([[0.2, 0.5, 0.3]] * 2))
+    np.testing.assert_allclose(log_loss(prediction, np.array([1.0, 9.0])), [-np.log(0.5), 52 * np.log(2)])
+
+
+@pytest.mark.parametrize("base", ["lasso", LinearRegression()], ids=str)
+def test_partially_linear_recovers_its_coefficients(base):
+    rng = np.random.default_rng(3)
+    n = 4000
+    X = pd.DataFrame({"w": rng.uniform(-1, 1, n)})
+    X["x1"] = 0.5 * X["w"] + rng.uniform(-1, 1, n)
+    X["x2"] = rng.uniform(-1, 1, n)
+    is_r = rng.random(n) < 0.5
+    # E[dl 1{G=r} | x] = 0.4 x1 - 0.2 x2 + 0.3 w and E[dl 1{G=b} | x] = -0.1 x1 + 0.3 x2 - 0.1
+    mean = np.where(is_r, 0.4 * X["x1"] - 0.2 * X["x2"] + 0.3 * X["w"], -0.1 * X["x1"] + 0.3 * X["x2"] - 0.1)
+    dl = 2 * mean + 0.2 * rng.normal(size=n)
+    learner = resolve_learner("partially-linear", linear=("x1", "x2"), base=base)
+    prediction = fit_learner(learner, TrainingRows(X, dl, is_r), SEED).predict(X)
+    found = {(group, quantity): value for group, quantity, value in prediction.details}
+    expected = {("r", "alpha"): 0.4, ("r", "beta"): -0.2, ("b", "alpha"): -0.1, ("b", "beta"): 0.3}
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        assert found[key] == pytest.approx(value, abs=0.04)
+    truth = 0.4 * X["x1"] - 0.2 * X["x2"] + 0.3 * X["w"]
+    assert np.mean((prediction.r.mean - truth) ** 2) < 0.001
+
+
+def test_partially_linear_is_least_squares_when_everything_is_linear():
+    # residuals of in-sample linear regressions give back the joint regression (Frisch, Waugh, Lovell);
+    # with many rows the inner folds hardly differ from it
+    data = rows(3000, values=(-1.0, 1.0), weighted=True)
+    learner = resolve_learner("partially-linear", linear=(0, 2), base=LinearRegression())
+    prediction = fit_learner(learner, data, SEED).predict(data.X)
+    full = LinearRegression().fit(data.X, data.z("r"), data.weight)
+    found = {q: v for g, q, v in prediction.details if g == "r"}
+    assert found["alpha"] == pytest.approx(full.coef_[0], abs=0.003)
+    assert found["beta"] == pytest.approx(full.coef_[2], abs=0.003)
+    np.testing.assert_allclose(prediction.r.mean, full.predict(data.X), atol=0.01)
+
+
+def test_simplex_weights_are_the_best_of_a_fine_grid():
+    rng = np.random.default_rng(5)
+    z, w = rng.normal(size=200), rng.uniform(0.5, 2, 200)
+    for trial in range(10):
+        predictions = z[:, None] * rng.uniform(-0.5, 1.2, 3) + rng.normal(size=(200, 3))
+        a = simplex_weights(predictions, z, w)
+        assert a.sum() == pytest.approx(1.0)
+        assert (a >= 0).all()
+
+        def loss(a, predictions=predictions):
+            return np.sum(w * (z - predictions @ a) ** 2)
+
+        grid = [(i / 40, j / 40, 1 - i / 40 - j / 40) for i in range(41) for j in range(41 - i)]
+        assert loss(a) <= min(loss(np.array(g)) for g in grid) + 1e-8, trial
+
+
+def test_stack_averages_its_members_and_keeps_the_weights():
+    data, new = rows(), rows(40, 1).X
+    learner = resolve_learner("stack", members=(LogisticRegression(), LinearRegression()))
+    fitted = fit_learner(learner, data, SEED)
+    prediction = fitted.predict(new)
+    weights = {(g, q): v for g, q, v in prediction.details}
+    for group in ("r", "b"):
+        a = [weights[group, f"weight of {name}"] for name in learner.components]
+        assert sum(a) == pytest.approx(1.0)
+        members = [
+            getattr(fitted.parts[name].predict(new).prediction, group).mean for name in learner.components
+        ]
+        np.testing.assert_allclose(getattr(prediction, group).mean, a[0] * members[0] + a[1] * members[1])
+
+
+def test_numeric_columns_encode_and_standardise():
+    X = pd.DataFrame({"a": [1.0, 2.0, 6.0], "f": [True, False, True], "c": ["u", "v", "u"]})
+    w = np.array([1.0, 1.0, 2.0])
+    columns = NumericColumns().fit(X)
+    np.testing.assert_array_equal(columns.transform(X), [[1, 1, 1, 0], [2, 0, 0, 1], [6, 1, 1, 0]])
+    unseen = pd.DataFrame({"a": [0.0], "f": [True], "c": ["w"]})
+    np.testing.assert_array_equal(columns.transform(unseen), [[0, 1, 0, 0]])
+    scaled = NumericColumns(standardise=True).fit(X, sample_weight=w).transform(X)
+    np.testing.assert_allclose(w @ scaled, 0.0, atol=1e-12)
+    np.testing.assert_allclose(w @ scaled**2 / w.sum(), 1.0)
+
+
+def test_a_pipeline_gets_the_frame_as_it_is_and_uses_weights():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=200), "c": rng.choice(["u", "v", "w"], 200)})
+    encode = ColumnTransformer(
+        [("c", OneHotEncoder(handle_unknown="ignore"), ["c"])], remainder="passthrough"
+    )
+    model = Pipeline([("encode", encode), ("logit", LogisticRegression())])
+    weight = rng.uniform(0.5, 2, 200)
+    data = TrainingRows(X, rng.choice([-1.0, 1.0], 200), rng.random(200) < 0.5, weight)
+    prediction = fit_learner(resolve_learner(model), data, SEED).predict(X)
+    by_hand = Pipeline([("encode", encode), ("logit", LogisticRegression())])
+    by_hand.fit(X, data.z("r").astype(int), logit__sample_weight=weight)
+    np.testing.assert_allclose(prediction.r.mean, by_hand.predict_proba(X) @ by_hand.classes_, atol=1e-6)
+
+
+@pytest.mark.parametrize("learner", ["logit-lasso", LogisticRegression()], ids=str)
+def test_weights_are_repeated_rows(learner):
+    learner = (
+        resolve_learner("logit-lasso", penalty=0.02) if learner == "logit-lasso" else resolve_learner(learner)
+    )
+    data = rows(weighted=True)
+    repeated = data.take(np.repeat(np.arange(300), data.weight.astype(int)))
+    repeated = TrainingRows(repeated.X, repeated.dl, repeated.is_r)
+    new = rows(50, 1).X
+    one = fit_learner(learner, data, SEED).predict(new).delta_theta
+    other = fit_learner(learner, repeated, SEED).predict(new).delta_theta
+    np.testing.assert_allclose(one, other, atol=2e-4)
+
+
+def test_where_weights_go():
+    assert weight_keywords(LogisticRegression()) == ("sample_weight",)
+    assert weight_keywords(make_pipeline(StandardScaler(), LogisticRegression())) == (
+        "logisticregression__sample_weight",
+    )
+    assert weight_keywords(GridSearchCV(LogisticRegression(), {"C": [1.0]})) == ("sample_weight",)
+
+
+def test_every_random_state_is_set_from_the_seed():
+    model = make_pipeline(StandardScaler(), RandomForestClassifier())
+    search = GridSearchCV(RandomForestClassifier(random_state=1), {}, cv=KFold(2, shuffle=True))
+    first, second = (seeded(search, SEED) for _ in range(2))
+    other = seeded(search, np.random.SeedSequence(8))
+    assert first.estimator.random_state == second.estimator.random_state != other.estimator.random_state
+    assert first.cv.random_state == second.cv.random_state is not None
+    assert search.estimator.random_state == 1
+    assert seeded(model, SEED).named_steps["randomforestclassifier"].random_state is not None
+    assert seeded(LinearRegression(), SEED).get_params() == LinearRegression().get_params()
+
+
+def test_children_of_a_seed_do_not_depend_on_how_often_they_are_asked_for():
+    first, second = child_seeds(SEED, 3), child_seeds(SEED, 5)
+    for a, b in zip(first, second, strict=False):
+        assert np.array_equal(a.generate_state(4), b.generate_state(4))
+    assert not np.array_equal(first[0].generate_state(4), first[1].generate_state(4))
+
+
+def test_constant_and_absent_parts_predict_constants():
+    data, new = rows(60), rows(5, 1).X
+    flat = TrainingRows(data.X, np.where(data.is_r, 1.0, 0.0), data.is_r)
+    prediction = fit_learner(resolve_learner(LogisticRegression()), flat, SEED).predict(new)
+    np.testing.assert_array_equal(prediction.b.mean, np.zeros(5))
+    only_b = data.members("b")
+    factored = FactoredLearner("f", Family(LogisticRegression(), None))
+    prediction = fit_learner(factored, only_b, SEED).predict(new)
+    np.testing.assert_array_equal(prediction.r.mean, np.zeros(5))
+    np.testing.assert_array_equal(prediction.group_probability, np.zeros(5))
+
+
+def test_zero_weight_rows_do_not_count():
+    data = rows(200)
+    weight = np.where(np.arange(200) < 150, 1.0, 0.0)
+    kept = data.take(np.arange(150))
+    learner = resolve_learner(LogisticRegression())
+    one = fit_learner(learner, TrainingRows(data.X, data.dl, data.is_r, weight), SEED).predict(data.X)
+    two = fit_learner(learner, kept, SEED).predict(data.X)
+    np.testing.assert_allclose(one.delta_theta, two.delta_theta, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "many"),
+    [
+        (name, many)
+        for name in PRESETS
+        for many in (False, True)
+        if name != "partially-linear" and (name, many) != ("logit-lasso", True)
+    ],
+)
+def test_presets_run_on_frames_with_categories_and_weights(name, many):
+    rng = np.random.default_rng(2)
+    n = 120
+    X = pd.DataFrame({"a": rng.normal(size=n), "c": rng.choice(["u", "v"], n)})
+    dl = X["a"].to_numpy() + rng.normal(size=n)
+    dl = dl if many else np.sign(dl)
+    fast = {"forest": {"n_estimators": 10}, "boosting": {"max_iter": 5}, "neural-net": {"decay": 1.0}}
+    options = fast.get(name.removeprefix("factored-"), {})
+    if name == "stack":
+        options = {"members": ("lasso", "factored-logit"), "n_inner_folds": 2}
+    data = TrainingRows(X, dl, rng.random(n) < 0.5, rng.uniform(0.5, 2, n))
+    learner = resolve_learner(name, **options)
+    learner.check(data)
+    first, second = (fit_learner(learner, data, SEED).predict(X).delta_theta for _ in range(2))
+    assert np.array_equal(first, second)
+    assert np.isfinite(first).all()
+    assert np.corrcoef(first[:, 0], data.z("r"))[0, 1] > 0.1
