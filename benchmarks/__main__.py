@@ -64,8 +64,7 @@ def table(rows):
     ]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in shown
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown
     )
 
 

@@ -80,7 +80,7 @@ def peak_bytes():
 
 @threadpool_limits.wrap(limits=1)
 def run(n=1_000_000, n_directions=1000, n_timed=50) -> dict:
-    """Time both on one thread (best of three), compare their values, and measure the memory."""
+    """Time both on one thread (best of five), compare their values, and measure the memory."""
     q = unit_circle(n_directions, 0.001)
     rows = sample(n)
     l0, dl, t, is_r, _ = rows
@@ -88,7 +88,7 @@ def run(n=1_000_000, n_directions=1000, n_timed=50) -> dict:
     some = q[:: n_directions // n_timed]
     fast(sample(1000), q)  # compile
     seconds, reference_seconds = [], []
-    for _ in range(3):
+    for _ in range(5):
         start = time.perf_counter()
         h = fast(rows, q)
         seconds.append(time.perf_counter() - start)

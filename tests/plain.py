@@ -64,9 +64,7 @@ def arcs(scores, plugged=False):
             chosen = scores.t @ (q / mu) > 0
             sums = np.array([(scores.weight * scores.l0)[scores.is_r].sum(), 0.0])
             sums[1] = (scores.weight * scores.l0)[~scores.is_r].sum()
-            value = (sums + (scores.weight[:, None] * scores.t)[chosen].sum(axis=0)) / (
-                mu * scores.weight.sum()
-            )
+            value = (sums + (scores.weight[:, None] * scores.t)[chosen].sum(axis=0)) / (mu * scores.weight.sum())
         else:
             value = support_set(scores, q)
         result.append((start, stop, value))
@@ -118,6 +116,8 @@ def line_infimum(scores):
     """inf over c of h(u1 - c(1, -1)) from the arcs; -inf when an outer arc slopes down for ever."""
     best = np.inf
     for first, last, value in pieces(scores, 0.75 * np.pi, 1.75 * np.pi):
+        if first < np.pi < last:  # c = 0; matters where a single arc spans the whole line
+            best = min(best, -value[0])
         for x, outer in ((first, 0.75 * np.pi), (last, 1.75 * np.pi)):
             if abs(x - outer) < 1e-12:
                 slope = value[1] - value[0] if outer < np.pi else value[0] - value[1]

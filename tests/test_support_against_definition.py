@@ -118,7 +118,7 @@ def test_polygon_is_the_intersection_of_all_half_planes(case):
         assert room.min() < 0  # symmetric about its centre, so empty exactly when the centre is outside
         return
     worst = (constraints[:, :2] @ vertices.T + constraints[:, 2:]).max()
-    assert worst <= 2e-9 * max(size, 1e-12)
+    assert worst <= 2e-9 * size + 1e-13 * np.abs(constraints[:, 2]).max()
     if room.min() > 1e-6 * size:
         expected = HalfspaceIntersection(constraints, centre).intersections
         q = unit_circle(60)

@@ -55,9 +55,7 @@ def log_loss(scores: FloatArray, label: IntArray, weight: FloatArray, probabilit
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def log_loss_gradient(
-    rows: FloatArray, label: IntArray, weight: FloatArray, probability: FloatArray
-) -> FloatArray:
+def log_loss_gradient(rows: FloatArray, label: IntArray, weight: FloatArray, probability: FloatArray) -> FloatArray:
     """Return the (K, p) gradient ``sum_i weight_i (p_k(x_i) - 1{label_i = k}) x_ij``."""
     n, p = rows.shape
     n_classes = probability.shape[0]

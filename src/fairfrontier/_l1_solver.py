@@ -52,6 +52,11 @@ class Design:
             len(present),
         )
 
+    def with_features(self, features: IntArray) -> "Design":
+        """Return the design with only some of the features."""
+        columns = np.ascontiguousarray(self.columns[np.append(0, 1 + features)])
+        return Design(np.ascontiguousarray(columns.T), columns, self.label, self.weight, self.n_classes)
+
 
 @dataclass(frozen=True, slots=True)
 class _Curvature:
@@ -177,9 +182,7 @@ class PenalisedLoss:
         # g_b - H_b0 H_00^-1 g_0
         gradient_b = self.gradient[first:, inside].ravel()
         gradient_b = gradient_b - ((inverse @ gradient_0)[:, None] * block_0b).sum(axis=0)
-        b = quadratic_lasso(
-            curvature.reduced, gradient_b, start, penalty, len(self.coefficient), tol, MAX_SWEEPS
-        )
+        b = quadratic_lasso(curvature.reduced, gradient_b, start, penalty, len(self.coefficient), tol, MAX_SWEEPS)
         target = self.coefficient.copy()
         target[first:, inside] = b.reshape(len(target) - first, -1)
         # intercepts: -H_00^-1 (g_0 + H_0b (b - start))
@@ -209,3 +212,33 @@ class PenalisedLoss:
                 break
             length *= 0.5
         return length == 1.0
+
+
+class Refit:
+    """Minima of the penalised loss on only those features that the solution of `problem` uses."""
+
+    def __init__(self, problem: PenalisedLoss) -> None:
+        self.problem = problem
+        self._features: IntArray | None = None
+        self._found: dict[float, FloatArray] = {}
+
+    def minimise(self, penalty: float, factor: float, tol: float) -> tuple[FloatArray, bool]:
+        """Minimise at ``factor * penalty`` and return the coefficients on all features.
+
+        Of a sequence of refits, each starts where the last one with this factor and these features ended.
+        """
+        lasso = self.problem
+        used = np.flatnonzero((lasso.coefficient[:, 1:] != 0.0).any(axis=0))
+        columns = np.append(0, 1 + used)
+        if self._features is None or not np.array_equal(used, self._features):
+            self._features, self._found = used, {}
+            self._restricted = PenalisedLoss(lasso.design.with_features(used), lasso.max_iter)
+        if factor in self._found:
+            self._restricted.move_to(self._found[factor])
+        elif not self._found:
+            self._restricted.move_to(lasso.coefficient[:, columns])
+        converged = self._restricted.minimise(factor * penalty, tol)
+        self._found[factor] = self._restricted.coefficient
+        coefficient = np.zeros_like(lasso.coefficient)
+        coefficient[:, columns] = self._restricted.coefficient
+        return coefficient, converged

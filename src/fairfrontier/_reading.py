@@ -81,9 +81,7 @@ class Covariates:
         """Covariates of the rows kept, all finite."""
         if isinstance(self.table, pd.DataFrame):
             frame = self.table.iloc[rows].reset_index(drop=True)
-            refuse_infinite(
-                {f"X[{name!r}]": count_infinite(values.to_numpy()) for name, values in frame.items()}
-            )
+            refuse_infinite({f"X[{name!r}]": count_infinite(values.to_numpy()) for name, values in frame.items()})
             return frame
         array = self.table if rows.size == len(self.table) else self.table[rows]
         refuse_infinite({f"X[:, {j}]": count_infinite(array[:, j]) for j in range(array.shape[1])})
@@ -145,9 +143,7 @@ def _read_array(X: ArrayLike) -> Covariates:
             "Pass a frame or a dense array (a sparse matrix: X.toarray()).",
         )
     if array.ndim != 2:
-        advice = (
-            "Pass X.reshape(-1, 1) for a single covariate." if array.ndim == 1 else "Pass two dimensions."
-        )
+        advice = "Pass X.reshape(-1, 1) for a single covariate." if array.ndim == 1 else "Pass two dimensions."
         raise InputError("bad-features", f"X must have shape (n, p); got shape {array.shape}. {advice}")
     if not array.shape[1]:
         raise InputError("empty-data", "X has no columns. Pass at least one covariate.")
@@ -194,9 +190,7 @@ def label_codes(values: NDArray[Any], name: str, code: str) -> tuple[IntArray, l
     try:
         codes, labels = pd.factorize(values)
     except TypeError as error:
-        raise InputError(
-            code, f"{name} has labels that cannot be told apart: {error}. Use strings."
-        ) from error
+        raise InputError(code, f"{name} has labels that cannot be told apart: {error}. Use strings.") from error
     return codes.astype(np.intp, copy=False), [plain_label(label) for label in labels]
 
 

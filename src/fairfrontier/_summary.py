@@ -79,7 +79,7 @@ def _quality(ff: FairFrontier) -> list[str]:
     lines = []
     for label in ff.groups_:
         own = ff.nuisance_.quality[[group == label for group in ff.nuisance_.quality["group"]]]
-        own = own[own["repetition"] == own["repetition"].min()]
+        own = own.groupby("fold", as_index=False)[["r2", "log_loss", "mean_log_loss"]].median()
         line = f"  group {label}: R2 " + " ".join(f"{value:.3f}" for value in own["r2"])
         if np.isfinite(own["log_loss"]).all():
             line += "; log loss " + " ".join(f"{value:.3f}" for value in own["log_loss"])

@@ -148,6 +148,20 @@ def draw_process(
     return Draws(q, h_hat, h, risks_hat, risks, function.n_obs)
 
 
+@dataclass(frozen=True, slots=True)
+class DrawingContext:
+    """A support function together with how its draws are made."""
+
+    function: SupportFunction
+    n_boot: int
+    seed: np.random.SeedSequence
+    n_jobs: int | None = None
+
+    def draw(self, directions: ArrayLike, losses: FloatArray | None = None) -> Draws:
+        """Draw h at ``directions`` and the risks of ``losses`` (J, n): see `draw_process`."""
+        return draw_process(self.function, directions, losses, n_boot=self.n_boot, seed=self.seed, n_jobs=self.n_jobs)
+
+
 def for_each_draw(
     plan: DrawPlan,
     consume: Callable[[int, FloatArray], None],

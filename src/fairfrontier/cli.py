@@ -16,9 +16,7 @@ from .datasets import make_liu_molinari
 from .errors import FairFrontierError
 from .frontier import FairFrontier
 
-app = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="Audit decision algorithms for two groups."
-)
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Audit decision algorithms for two groups.")
 
 
 @app.command()
@@ -45,9 +43,7 @@ def demo(
         console.print(f"Error: {error}")
         raise typer.Exit(2) from error
     console.print(ff.summary())
-    console.print(
-        "\nThe algorithm in use: a logistic regression whose probability is the chance of treatment"
-    )
+    console.print("\nThe algorithm in use: a logistic regression whose probability is the chance of treatment")
     console.print(risks.to_frame().round(4).to_string())
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "frontier.png"

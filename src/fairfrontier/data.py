@@ -151,9 +151,7 @@ def make_sample(
         lengths = {"X": len(covariates.table)} | lengths
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise InputError(
-            "length-mismatch", f"All inputs must have the same number of rows, but {listed}. Align them."
-        )
+        raise InputError("length-mismatch", f"All inputs must have the same number of rows, but {listed}. Align them.")
     if not lengths["y"]:
         raise InputError("empty-data", "There are no rows. Check how the data were read or filtered.")
 
@@ -175,9 +173,7 @@ def make_sample(
     names = None
     if ids is not None:
         names = columns["ids"].with_none()[rows]
-    return Sample(
-        outcome, is_r, labels, weight, table, codes, names, dropped, rows, sample_weight is not None
-    )
+    return Sample(outcome, is_r, labels, weight, table, codes, names, dropped, rows, sample_weight is not None)
 
 
 def check_alpha(alpha: float) -> float:
@@ -228,16 +224,12 @@ def check_probabilities(values: ArrayLike, name: str, n: int, *, code: str = "ba
     return numbers_
 
 
-def _complete_rows(
-    gaps: Mapping[str, BoolArray], group: Column, missing: str
-) -> tuple[IntArray, dict[Label, int]]:
+def _complete_rows(gaps: Mapping[str, BoolArray], group: Column, missing: str) -> tuple[IntArray, dict[Label, int]]:
     """Positions of the rows without gaps, and how many others each group has."""
     incomplete = np.logical_or.reduce(list(gaps.values()))
     if not incomplete.any():
         return np.arange(incomplete.size), {}
-    codes, labels = label_codes(
-        group.values[incomplete & ~group.missing], "sensitive_features", "unknown-group"
-    )
+    codes, labels = label_codes(group.values[incomplete & ~group.missing], "sensitive_features", "unknown-group")
     dropped = dict(zip(labels, np.bincount(codes, minlength=len(labels)).tolist(), strict=True))
     if group.missing.any():
         dropped[None] = int(group.missing.sum())
@@ -251,18 +243,12 @@ def _complete_rows(
             'Fill them in, or pass missing="drop" to leave these rows out.',
         )
     if incomplete.all():
-        raise InputError(
-            "empty-data", f"Every row has missing values: {per_column}. Fill in or leave out columns."
-        )
-    warnings.warn(
-        f"Dropped {affected} with missing values in {per_column}.", DroppedRowsWarning, stacklevel=3
-    )
+        raise InputError("empty-data", f"Every row has missing values: {per_column}. Fill in or leave out columns.")
+    warnings.warn(f"Dropped {affected} with missing values in {per_column}.", DroppedRowsWarning, stacklevel=3)
     return np.flatnonzero(~incomplete), dropped
 
 
-def _two_groups(
-    values: NDArray[Any], groups: Sequence[Label] | None
-) -> tuple[BoolArray, tuple[Label, Label]]:
+def _two_groups(values: NDArray[Any], groups: Sequence[Label] | None) -> tuple[BoolArray, tuple[Label, Label]]:
     """Rows of group r, and the labels (r, b)."""
     codes, labels = label_codes(values, "sensitive_features", "unknown-group")
     counts = np.bincount(codes)
@@ -274,9 +260,7 @@ def _two_groups(
         )
     if groups is not None:
         if not isinstance(groups, tuple | list) or len(groups) != 2 or groups[0] == groups[1]:
-            raise InputError(
-                "bad-option", f"groups must be a pair of different labels (r, b); got {groups!r}."
-            )
+            raise InputError("bad-option", f"groups must be a pair of different labels (r, b); got {groups!r}.")
         unknown = [label for label in groups if label not in labels]
         if unknown:
             raise InputError(

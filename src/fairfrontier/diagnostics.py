@@ -87,8 +87,7 @@ class Diagnostics:
     def lines(self) -> list[str]:
         """Return what a summary says about the conditions, in plain words."""
         shares = ", ".join(
-            f"{share:.1%} within {width:g}"
-            for width, share in zip(self.margin_widths, self.margin_shares, strict=True)
+            f"{share:.1%} within {width:g}" for width, share in zip(self.margin_widths, self.margin_shares, strict=True)
         )
         verdict = "doubtful" if self.margin_doubtful else "plausible"
         lines = [
@@ -103,8 +102,7 @@ class Diagnostics:
         )
         if self.no_kinks_plausible:
             lines.append(
-                f"No kinks: nuisance pairs point in every direction ({emptiest}), so kinks=False is "
-                "defensible."
+                f"No kinks: nuisance pairs point in every direction ({emptiest}), so kinks=False is defensible."
             )
         else:
             lines.append(

@@ -84,8 +84,7 @@ class Steps:
     ) -> Iterator[Any]:
         """Yield the results in the order of the tasks."""
         calls = [
-            (task, rows, seed, tuning.get(task.component), keep_models)
-            for task, seed in zip(tasks, seeds, strict=True)
+            (task, rows, seed, tuning.get(task.component), keep_models) for task, seed in zip(tasks, seeds, strict=True)
         ]
         results: Generator[Any, None, None]
         if n_jobs in (None, 1) or len(calls) < 2:

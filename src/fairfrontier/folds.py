@@ -47,8 +47,7 @@ def make_folds(
     if not _is_integer(n_folds) or not 2 <= n_folds <= sample.n_obs:
         raise InputError(
             "bad-folds",
-            f"n_folds must be a whole number between 2 and the number of rows ({sample.n_obs}), "
-            f"not {n_folds!r}.",
+            f"n_folds must be a whole number between 2 and the number of rows ({sample.n_obs}), not {n_folds!r}.",
         )
     scheme = "stratified" if folds is None else folds
     if scheme not in ("stratified", "independent"):
@@ -115,9 +114,7 @@ def _too_small(is_r: BoolArray, folds: IntArray, n_folds: int) -> int | None:
     return None if smallest.min() >= MIN_GROUP_ROWS else int(np.argmin(smallest))
 
 
-def _check_group_rows(
-    sample: Sample, folds: IntArray, n_folds: int, scheme: str, rng: np.random.Generator
-) -> None:
+def _check_group_rows(sample: Sample, folds: IntArray, n_folds: int, scheme: str, rng: np.random.Generator) -> None:
     group = _too_small(sample.is_r, folds, n_folds)
     if group is None:
         return
@@ -163,16 +160,12 @@ def _user_folds(sample: Sample, folds: ArrayLike, n_rep: int) -> IntArray:
         )
     given = np.atleast_2d(given)[:, sample.rows]
     if len(given) != n_rep and n_rep != 1:
-        raise InputError(
-            "bad-folds", f"folds describe {len(given)} repetition(s), but n_rep={n_rep} was asked for."
-        )
+        raise InputError("bad-folds", f"folds describe {len(given)} repetition(s), but n_rep={n_rep} was asked for.")
     result = np.empty(given.shape, dtype=np.intp)
     for repetition, row in enumerate(given):
         labels, codes = np.unique(row, return_inverse=True)
         if len(labels) < 2:
-            raise InputError(
-                "bad-folds", f"folds need at least two different numbers, all are {labels.tolist()}."
-            )
+            raise InputError("bad-folds", f"folds need at least two different numbers, all are {labels.tolist()}.")
         counts = np.bincount(2 * codes + sample.is_r, minlength=2 * len(labels)).reshape(-1, 2)
         totals = counts.sum(axis=0)
         for part, bad in (("", counts == 0), ("the complement of ", counts == totals)):

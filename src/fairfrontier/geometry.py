@@ -48,9 +48,9 @@ def _hull_of_star(points, first, stack):  # type: ignore[no-untyped-def]
         i = (first + step) % k
         while top >= 2:
             u, w = stack[top - 2], stack[top - 1]
-            cross = (points[w, 0] - points[u, 0]) * (points[i, 1] - points[u, 1]) - (
-                points[w, 1] - points[u, 1]
-            ) * (points[i, 0] - points[u, 0])
+            cross = (points[w, 0] - points[u, 0]) * (points[i, 1] - points[u, 1]) - (points[w, 1] - points[u, 1]) * (
+                points[i, 0] - points[u, 0]
+            )
             if cross > 0.0:
                 break
             top -= 1

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from fairfrontier._l1_kernels import linear_scores, log_loss
-from fairfrontier._l1_solver import Design, PenalisedLoss
+from fairfrontier._l1_solver import Design, PenalisedLoss, Refit
 from fairfrontier._reading import to_float
 from fairfrontier._typing import ArrayLike, BoolArray, FloatArray, IntArray
 from fairfrontier.errors import InputError, NotFittedError
@@ -96,6 +96,7 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tol: float = 1e-6,
         max_iter: int = 200,
         random_state: Any = None,
+        relax: tuple[float, ...] = (1.0,),
     ) -> None:
         self.penalty = penalty
         self.n_penalties = n_penalties
@@ -103,6 +104,7 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.relax = relax
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to the features `X` (n, p) and the labels `y` (n,), rows weighted by `sample_weight`."""
@@ -120,6 +122,7 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             )
         self.penalties_, self.cv_log_loss_, self.n_iter_ = np.empty(0), None, 0
         self.penalty_ = np.inf if self.penalty is None else float(self.penalty)
+        self.relax_ = 1.0 if self.penalty is None else float(self.relax[0])
         if len(self.classes_) == 1:
             self.coef_, self.intercept_ = np.zeros((1, self.n_features_in_)), np.zeros(1)
             return self
@@ -138,6 +141,8 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 )
         self.n_iter_ = problem.n_iter
         coefficient = problem.coefficient
+        if self.relax_ < 1.0 and self.penalty_ < problem.max_penalty:
+            coefficient, _ = Refit(problem).minimise(self.penalty_, self.relax_, self._tol(problem))
         if len(self.classes_) == 2:
             coefficient = coefficient - coefficient.mean(axis=0)
         self.coef_ = coefficient[:, 1:] / scale
@@ -163,23 +168,26 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         fold = _stratified_folds(design.label, self.n_tuning_folds, np.random.default_rng(self.random_state))
         path, converged = _solution_path(problem, penalties, path_tol)
         self.penalties_ = penalties[: len(path)]
-        loss, counted = np.zeros(len(path)), 0.0
+        loss, counted = np.zeros((len(path), len(self.relax))), 0.0
+        floor = smallest * problem.max_penalty
         for m in range(self.n_tuning_folds):
             fold_loss, fold_weight, fold_converged = _held_out_loss(
-                design, fold == m, self.penalties_, path_tol, self.max_iter
+                design, fold == m, self.penalties_, self.relax, floor, path_tol, self.max_iter
             )
             loss += fold_loss
             counted += fold_weight
             converged = converged and fold_converged
         self.cv_log_loss_ = loss / counted
-        best = int(np.argmin(self.cv_log_loss_))
-        self.penalty_ = float(self.penalties_[best])
+        best, factor = np.unravel_index(np.argmin(self.cv_log_loss_), loss.shape)
+        self.penalty_, self.relax_ = float(self.penalties_[best]), float(self.relax[factor])
         problem.move_to(path[best])
         return self._finish(problem) and converged
 
+    def _tol(self, problem: PenalisedLoss) -> float:
+        return min(self.tol * problem.max_penalty, 0.01 * self.relax_ * self.penalty_)
+
     def _finish(self, problem: PenalisedLoss) -> bool:
-        tol = min(self.tol * problem.max_penalty, 0.01 * self.penalty_)
-        return problem.minimise(self.penalty_, tol)
+        return problem.minimise(self.penalty_, self._tol(problem))
 
     def _scores(self, X: ArrayLike) -> FloatArray:
         """Return the (n, K) linear scores, whose softmax are the probabilities."""
@@ -210,9 +218,7 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _check_options(self) -> None:
         if self.penalty is not None and not (isinstance(self.penalty, Real) and self.penalty > 0.0):
-            raise InputError(
-                "bad-option", f"penalty must be positive, or None to tune it; got {self.penalty!r}."
-            )
+            raise InputError("bad-option", f"penalty must be positive, or None to tune it; got {self.penalty!r}.")
         if not (isinstance(self.tol, Real) and 0.0 < self.tol < 1.0):
             raise InputError("bad-option", f"tol must lie strictly between 0 and 1; got {self.tol!r}.")
         for name, smallest, code in (
@@ -222,14 +228,10 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         ):
             value = getattr(self, name)
             if not (isinstance(value, Integral) and value >= smallest):
-                raise InputError(
-                    code, f"{name} must be a whole number of at least {smallest}; got {value!r}."
-                )
+                raise InputError(code, f"{name} must be a whole number of at least {smallest}; got {value!r}.")
 
 
-def _solution_path(
-    problem: PenalisedLoss, penalties: FloatArray, tol: float
-) -> tuple[list[FloatArray], bool]:
+def _solution_path(problem: PenalisedLoss, penalties: FloatArray, tol: float) -> tuple[list[FloatArray], bool]:
     """Solve at decreasing penalties until the deviance explained no longer grows."""
     path: list[FloatArray] = []
     explained, converged = 0.0, True
@@ -244,19 +246,20 @@ def _solution_path(
 
 
 def _held_out_loss(
-    design: Design, held_out: BoolArray, penalties: FloatArray, tol: float, max_iter: int
+    design: Design, held_out: BoolArray, penalties: FloatArray, relax, floor, tol: float, max_iter: int
 ) -> tuple[FloatArray, float, bool]:
     """Fit without the rows `held_out`; return their summed log loss per penalty and their weight.
 
     Rows of a class that the other rows lack are not counted.
     """
-    loss = np.zeros(len(penalties))
+    loss = np.zeros((len(penalties), len(relax)))
     present = np.unique(design.label[~held_out])
     counted = np.flatnonzero(held_out & np.isin(design.label, present))
     weight = design.weight[counted]
     if len(present) == 1 or len(counted) == 0:
         return loss, float(weight.sum()), True
     problem = PenalisedLoss(design.subset(~held_out), max_iter)
+    refit = Refit(problem)
     columns = np.ascontiguousarray(design.columns[:, counted])
     label = np.searchsorted(present, design.label[counted])
     scores = np.empty((len(present), len(counted)))
@@ -264,8 +267,16 @@ def _held_out_loss(
     converged = True
     for i, penalty in enumerate(penalties):
         converged = problem.minimise(penalty, tol) and converged
-        linear_scores(columns, problem.coefficient, scores)
-        loss[i] = log_loss(scores, label, weight, probability)
+        for j, factor in enumerate(relax):
+            if factor == 1.0:
+                coefficient = problem.coefficient
+            elif factor * penalty < floor:
+                loss[i, j] = np.inf
+                continue
+            else:
+                coefficient, _ = refit.minimise(penalty, factor, tol)
+            linear_scores(columns, coefficient, scores)
+            loss[i, j] = log_loss(scores, label, weight, probability)
     return loss, float(weight.sum()), converged
 
 
@@ -312,9 +323,7 @@ def _read_features(X: ArrayLike) -> FloatArray:
     return features
 
 
-def _read_labels(
-    y: ArrayLike, sample_weight: ArrayLike | None, n: int
-) -> tuple[np.ndarray[Any, Any], FloatArray]:
+def _read_labels(y: ArrayLike, sample_weight: ArrayLike | None, n: int) -> tuple[np.ndarray[Any, Any], FloatArray]:
     label = np.asarray(y)
     if label.shape != (n,):
         raise InputError("length-mismatch", f"y must hold one label per row, {n}, not shape {label.shape}.")

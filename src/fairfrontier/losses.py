@@ -99,9 +99,7 @@ def _squared_error(d: FloatArray, y: FloatArray) -> FloatArray:
     return np.square(d - y)
 
 
-def _weighted_errors(
-    d: FloatArray, y: FloatArray, *, false_positive: float, false_negative: float
-) -> FloatArray:
+def _weighted_errors(d: FloatArray, y: FloatArray, *, false_positive: float, false_negative: float) -> FloatArray:
     # l(d, y) = c_fp d (1 - y) + c_fn (1 - d) y
     return false_positive * d * (1.0 - y) + false_negative * (1.0 - d) * y
 
@@ -135,9 +133,7 @@ def cost_loss(false_positive: float, false_negative: float) -> Loss:
     for name, cost in costs.items():
         is_number = isinstance(cost, int | float | np.integer | np.floating) and not isinstance(cost, bool)
         if not is_number or not np.isfinite(cost) or cost < 0:
-            raise InputError(
-                "bad-loss", f"{name} must be a finite, non-negative number; got {cost!r}. Pass its cost."
-            )
+            raise InputError("bad-loss", f"{name} must be a finite, non-negative number; got {cost!r}. Pass its cost.")
     if false_positive == 0 and false_negative == 0:
         raise InputError("bad-loss", "Both costs are zero, so every decision is as good; make one positive.")
     fp, fn = float(false_positive), float(false_negative)

@@ -119,9 +119,7 @@ def cross_fit(
         Task(learner, component, None, f"tuning {_shown(component, sample)}")
         for component in (learner.components if learner.tunes_once else ())
     ]
-    places = [
-        (repetition, k) for repetition in range(len(fold)) for k in range(1, fold[repetition].max() + 1)
-    ]
+    places = [(repetition, k) for repetition in range(len(fold)) for k in range(1, fold[repetition].max() + 1)]
     fit_tasks = [
         Task(
             learner,
@@ -261,8 +259,7 @@ def training_rows(sample: Sample, dl: FloatArray) -> TrainingRows:
     if sample.X is None:
         raise InputError(
             "bad-features",
-            "Covariates are needed to fit a learner, and X is None; pass X, or nuisance predictions made "
-            "elsewhere.",
+            "Covariates are needed to fit a learner, and X is None; pass X, or nuisance predictions made elsewhere.",
         )
     weight = sample.weight / sample.weight.mean() if sample.weighted else None
     return TrainingRows(sample.X, np.asarray(dl, dtype=np.float64), sample.is_r, weight)
@@ -314,9 +311,7 @@ def _shown(component: str, sample: Sample) -> str:
 # --- quality ------------------------------------------------------------------------------------------
 
 
-def _fold_quality(
-    sample: Sample, dl: FloatArray, prediction: Prediction, held: IntArray
-) -> Iterator[dict[str, Any]]:
+def _fold_quality(sample: Sample, dl: FloatArray, prediction: Prediction, held: IntArray) -> Iterator[dict[str, Any]]:
     """Compare predictions of held-out rows with the mean of the others (of all rows if none is left)."""
     train = np.ones(sample.n_obs, dtype=bool)
     if len(held) < sample.n_obs:

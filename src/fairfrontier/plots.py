@@ -26,9 +26,7 @@ def plot_frontier(ff: FairFrontier, *, ax: Any = None, risks: Mapping[str, Risks
     r, b = ff.groups_
     polygon = ff.feasible_set().vertices
     if len(polygon):
-        ax.fill(
-            *polygon.T, facecolor=_SET, edgecolor="#d9a79a", linewidth=0.8, label="feasible set (estimate)"
-        )
+        ax.fill(*polygon.T, facecolor=_SET, edgecolor="#d9a79a", linewidth=0.8, label="feasible set (estimate)")
     curve = ff.frontier().points
     ax.plot(*curve.T, color=_CURVE, linewidth=2.0, label="fairness-accuracy frontier (estimate)")
     points = ff.points_.to_numpy()[:, :2]
@@ -42,7 +40,7 @@ def plot_frontier(ff: FairFrontier, *, ax: Any = None, risks: Mapping[str, Risks
             y,
             xerr=half * algorithm.standard_error[0],
             yerr=half * algorithm.standard_error[1],
-            fmt="*^vP X"[i % 4],
+            fmt="*^vPX"[i % 5],
             color=_ALGORITHM,
             markersize=10,
             capsize=2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -162,9 +163,7 @@ class FrontierCurve:
         return inside
 
 
-def fa_frontier(
-    arcs: Arcs, n_obs: int, *, tolerance: float | None = None, n_points: int = 512
-) -> FrontierCurve:
+def fa_frontier(arcs: Arcs, n_obs: int, *, tolerance: float | None = None, n_points: int = 512) -> FrontierCurve:
     """Estimate the fairness-accuracy frontier.
 
     The curve runs over the directions that the configuration tells (Liang, Lu, Mu and Okumura): from R
@@ -180,24 +179,17 @@ def fa_frontier(
         start = min(start, fairest)
 
     def criterion(e: FloatArray) -> FloatArray:
-        return np.array(
-            [max(arcs.max_excess(x).value, 0.0) + max(arcs.min_separation(x).value, 0.0) for x in e]
-        )
+        return np.array([max(arcs.max_excess(x).value, 0.0) + max(arcs.min_separation(x).value, 0.0) for x in e])
 
     return _curve("fairness-accuracy", arcs, n_obs, start, stop, tolerance, n_points, criterion)
 
 
-def pareto_frontier(
-    arcs: Arcs, n_obs: int, *, tolerance: float | None = None, n_points: int = 512
-) -> FrontierCurve:
+def pareto_frontier(arcs: Arcs, n_obs: int, *, tolerance: float | None = None, n_points: int = 512) -> FrontierCurve:
     """Estimate the Pareto frontier by the support sets in the directions between u1 and u2."""
 
     def criterion(e: FloatArray) -> FloatArray:
         return np.array(
-            [
-                max(arcs.max_excess(x).value, 0.0) + max(-arcs.max_excess(x, U1, np.pi / 2.0).value, 0.0)
-                for x in e
-            ]
+            [max(arcs.max_excess(x).value, 0.0) + max(-arcs.max_excess(x, U1, np.pi / 2.0).value, 0.0) for x in e]
         )
 
     return _curve("pareto", arcs, n_obs, np.pi, 1.5 * np.pi, tolerance, n_points, criterion)
@@ -213,11 +205,11 @@ def _curve(
     n_points: int,
     criterion: Callable[[FloatArray], FloatArray],
 ) -> FrontierCurve:
-    if n_points < 2:
-        raise InputError("bad-option", f"`n_points` must be at least 2, got {n_points}.")
+    if not isinstance(n_points, numbers.Integral) or n_points < 2:
+        raise InputError("bad-option", f"`n_points` must be a whole number of at least 2, got {n_points!r}.")
     if tolerance is None:
         tolerance = float(np.sqrt(np.log(n_obs) / n_obs))
-    if not (np.isfinite(tolerance) and tolerance >= 0.0):
+    if not (isinstance(tolerance, numbers.Real) and np.isfinite(tolerance) and tolerance >= 0.0):
         raise InputError("bad-option", f"`tolerance` must be a finite number >= 0, got {tolerance!r}.")
     angle = np.linspace(start, stop, n_points)
     # The axes exactly, so that the curve meets R and B, ties broken as in `best_points`.

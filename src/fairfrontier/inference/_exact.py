@@ -162,4 +162,3 @@ def _parts(edges_hat, v_hat, mirror_hat, edges, v, mirror, c, e, feasibility, se
             cut += 1
         else:
             break
-

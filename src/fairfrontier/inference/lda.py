@@ -1,4 +1,4 @@
-"""Is there a less discriminatory alternative (LDA) to an algorithm?
+"""The test for a less discriminatory alternative (LDA) to an algorithm.
 
 Write D(q) = h_C(e*)(-q) + h(q) for directions with q1 + q2 <= 0. For feasible e*, D >= 0, and no LDA
 exists if and only if D(q) = 0 for some q. Three tests of that null:
@@ -11,18 +11,18 @@ exists if and only if D(q) = 0 for some q. Three tests of that null:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from .._typing import FloatArray
 from ..bootstrap import Draws, check_draws, draw_process, make_plan
-from ..geometry import U1, U2, improvement_corners, unit_circle
+from ..geometry import U1, U2, unit_circle
 from ..support import Extremum, SupportFunction, group_means
 from ._exact import perturbed_parts
-from .levels import p_value, step_size
-from .witness import Candidate, Witness, find_candidate, make_witness
+from .levels import combine_repetitions, p_value, step_size
+from .witness import Witness, find_candidate, make_witness
 
 Method = Literal["robust", "sharp", "paper"]
 
@@ -112,7 +112,7 @@ def lda_evidence(
         find_candidate(function, e) if (improvement_support(e, grid) + function.estimate.h(grid)).min() > 0 else None
         for e in risks
     ]
-    drawn = [loss for loss in losses] + [c.losses for c in candidates if c is not None]
+    drawn = [*losses, *[c.losses for c in candidates if c is not None]]
     rows = np.array(drawn).reshape(-1, n)
     draws = draw_process(function, q, rows, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
     paper: list[tuple[float, float, FloatArray, FloatArray]] = []
@@ -140,22 +140,41 @@ def lda_evidence(
         witness = None
         candidate = candidates[j]
         if candidate is not None:
-            witness = make_witness(
-                function, candidate, e, e_draws, draws.risks_hat[extra], draws.risks[:, extra]
-            )
+            witness = make_witness(function, candidate, e, e_draws, draws.risks_hat[extra], draws.risks[:, extra])
             extra += 1
         root = np.sqrt(n)
-        bound = GainBound(
-            draws.directions[index], sharp_statistic / root, (sharp_statistic + sharp_draws) / root
-        )
+        bound = GainBound(draws.directions[index], sharp_statistic / root, (sharp_statistic + sharp_draws) / root)
         separation = paper[j][1] if method == "paper" else max(statistic, 0.0)
         found.append(
             Evidence(
-                e, statistic, separation, feasibility, direction, statistic_draws, p, robust_p, feasible_p,
-                witness, bound,
+                e,
+                statistic,
+                separation,
+                feasibility,
+                direction,
+                statistic_draws,
+                p,
+                robust_p,
+                feasible_p,
+                witness,
+                bound,
             )  # fmt: skip
         )
     return found
+
+
+def combine(found: list[list[Evidence]], central: int) -> list[Evidence]:
+    """Combine repetitions: the most central one's evidence with p-values min(1, 2 median)."""
+    if len(found) == 1:
+        return found[0]
+    combined = []
+    for j, evidence in enumerate(found[central]):
+        p_values = {
+            name: combine_repetitions(np.array([getattr(repetition[j], name) for repetition in found]))
+            for name in ("p_value", "robust_p_value", "feasibility_p_value")
+        }
+        combined.append(replace(evidence, **p_values))  # type: ignore[arg-type]
+    return combined
 
 
 class _Local:

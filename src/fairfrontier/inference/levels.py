@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
 
 from .._typing import FloatArray
+from ..errors import InputError
 
 SMALL = 1e-6
 """The paper's uniformity constant: added to the level of the quantile and to the quantile."""
@@ -18,6 +21,18 @@ def step_size(n: int) -> float:
 def kappa(n: int) -> float:
     """Tuning sequence kappa_n = sqrt(log n)."""
     return float(np.sqrt(np.log(n)))
+
+
+def check_n_directions(directions: int | str | None) -> int | None:
+    """Read the `directions` option: None or "exact" for all directions, or a number of grid directions."""
+    if directions is None or directions == "exact":
+        return None
+    whole = isinstance(directions, numbers.Integral) and not isinstance(directions, bool)
+    if not whole or int(directions) < 8:
+        raise InputError(
+            "bad-option", f'`directions` must be "exact" or a whole number of at least 8, got {directions!r}.'
+        )
+    return int(directions)
 
 
 def p_value(draws: FloatArray, statistic: float) -> float:

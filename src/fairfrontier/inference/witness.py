@@ -130,6 +130,4 @@ def make_witness(
     gain = gains(risk, e_star)
     # the gap's absolute values have kinks: perturb by the numerical directional derivative
     moved = gains(risk + scale * (risk_draws - risk), e_star + scale * (e_star_draws - e_star))
-    return Witness(
-        candidate.directions, candidate.shares, risk, rates, gain, gain + (moved - gain) / scale
-    )
+    return Witness(candidate.directions, candidate.shares, risk, rates, gain, gain + (moved - gain) / scale)

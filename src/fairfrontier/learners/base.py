@@ -108,9 +108,7 @@ class Learner(ABC):
         return None
 
     @abstractmethod
-    def fit(
-        self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
-    ) -> FittedPart:
+    def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
         """Fit one component."""
 
     @abstractmethod
@@ -167,8 +165,7 @@ def fit_learner(
 def child_seeds(seed: np.random.SeedSequence, n: int) -> list[np.random.SeedSequence]:
     """Return the first n children of a seed, the same ones however often they are asked for."""
     return [
-        np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, i), pool_size=seed.pool_size)
-        for i in range(n)
+        np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, i), pool_size=seed.pool_size) for i in range(n)
     ]
 
 
@@ -219,9 +216,7 @@ class DirectLearner(Learner):
         """Tune the model of one group."""
         return self.family.tune(rows.X, rows.z(component), rows.weight, seed)
 
-    def fit(
-        self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
-    ) -> FittedPart:
+    def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
         """Fit the model of one group."""
         return self.family.fit(rows.X, rows.z(component), rows.weight, seed, tuning)
 
@@ -253,9 +248,7 @@ class FactoredLearner(Learner):
         """Tune the model of the group, or of the loss difference within one group."""
         return self.family.tune(*_factor(component, rows), seed)
 
-    def fit(
-        self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
-    ) -> FittedPart:
+    def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
         """Fit the model of the group, or of the loss difference within one group."""
         return self.family.fit(*_factor(component, rows), seed, tuning)
 

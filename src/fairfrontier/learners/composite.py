@@ -115,9 +115,7 @@ class PartiallyLinearLearner(Learner):
         v, rest = self._variable(component, rows)
         return self.base.tune(rest, v, rows.weight, seed)
 
-    def fit(
-        self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
-    ) -> FittedPart:
+    def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
         """Compute out-of-fold residuals of one variable, and its model on all training rows."""
         v, rest = self._variable(component, rows)
         given_rest = TrainingRows(rest, v, rows.is_r, rows.weight)
@@ -263,13 +261,9 @@ class StackLearner(Learner):
         if not member.tunes_once:
             return None
         seeds = child_seeds(seed, len(member.components))
-        return {
-            name: member.tune(name, rows, child) for name, child in zip(member.components, seeds, strict=True)
-        }
+        return {name: member.tune(name, rows, child) for name, child in zip(member.components, seeds, strict=True)}
 
-    def fit(
-        self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
-    ) -> FittedPart:
+    def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
         """Fit one member on all training rows and, for its weight, without each inner fold."""
         member = self._member(component)
         n = len(rows.dl)
@@ -291,8 +285,7 @@ class StackLearner(Learner):
             weights = simplex_weights(inner, members[0].z[:, column], members[0].weight)
             combined[group] = _mixture([getattr(m.prediction, group) for m in members], weights)
             details += [
-                (group, f"weight of {name}", float(w))
-                for name, w in zip(self.components, weights, strict=True)
+                (group, f"weight of {name}", float(w)) for name, w in zip(self.components, weights, strict=True)
             ]
         known = [m.prediction.group_probability for m in members]
         known = [p for p in known if p is not None]

@@ -40,9 +40,7 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, standardise: bool = False) -> None:
         self.standardise = standardise
 
-    def fit(
-        self, X: ArrayLike, y: ArrayLike = None, sample_weight: FloatArray | None = None
-    ) -> "NumericColumns":
+    def fit(self, X: ArrayLike, y: ArrayLike = None, sample_weight: FloatArray | None = None) -> "NumericColumns":
         """Learn the categories, and the means and scales if asked for."""
         if isinstance(X, pd.DataFrame):
             self.columns_: list[Any] = list(X.columns)
@@ -216,9 +214,7 @@ class Family:
             return FittedModel(None, np.array([mean]))
         prototype = self.choose(len(values))
         if prototype is None:
-            raise LearnerError(
-                f"a classifier cannot model {len(values)} distinct values (at most {self.max_values})"
-            )
+            raise LearnerError(f"a classifier cannot model {len(values)} distinct values (at most {self.max_values})")
         if tuning is None and self.grid:
             tuning = self._search(X, z, weight, seed)
         estimator = seeded(prototype, seed).set_params(**(tuning or {}))

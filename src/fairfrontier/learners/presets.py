@@ -33,13 +33,11 @@ def _model(estimator: Any, standardise: bool = False) -> Pipeline:
 def _tuned_parameters(fitted: Pipeline) -> dict[str, Any]:
     model = fitted.named_steps["model"]
     if isinstance(model, L1LogisticRegression):
-        return {"model__penalty": float(model.penalty_)}
+        return {"model__penalty": float(model.penalty_), "model__relax": (float(model.relax_),)}
     return {"model": Lasso(alpha=float(model.alpha_), tol=model.tol, max_iter=model.max_iter)}
 
 
-def _logit_family(
-    penalty: float | None, n_penalties: int, n_tuning_folds: int, regressor: Pipeline | None
-) -> Family:
+def _logit_family(penalty: float | None, n_penalties: int, n_tuning_folds: int, regressor: Pipeline | None) -> Family:
     classifier = L1LogisticRegression(penalty=penalty, n_penalties=n_penalties, n_tuning_folds=n_tuning_folds)
     return Family(_model(classifier), regressor, tuned_parameters=_tuned_parameters)
 
@@ -294,9 +292,7 @@ def partially_linear(
 def _base_family(base: Any) -> Family:
     if isinstance(base, str):
         if base not in _BASES:
-            raise InputError(
-                "bad-option", f"base must be one of {list(_BASES)} or a regressor, not {base!r}."
-            )
+            raise InputError("bad-option", f"base must be one of {list(_BASES)} or a regressor, not {base!r}.")
         family = _BASES[base]()
     else:
         family = family_of(base)
@@ -324,17 +320,13 @@ def stack(
     learners = tuple(resolve_learner(member) for member in members)
     names = [learner.name for learner in learners]
     if len(names) < 2 or len(set(names)) < len(names):
-        raise InputError(
-            "bad-option", f"A stack needs at least two members with different names; got {names}."
-        )
+        raise InputError("bad-option", f"A stack needs at least two members with different names; got {names}.")
     return StackLearner("stack", learners, n_inner_folds)
 
 
 def _check_inner_folds(n_inner_folds: object) -> None:
     if not isinstance(n_inner_folds, int) or n_inner_folds < 2:
-        raise InputError(
-            "bad-option", f"n_inner_folds must be a whole number above 1, not {n_inner_folds!r}."
-        )
+        raise InputError("bad-option", f"n_inner_folds must be a whole number above 1, not {n_inner_folds!r}.")
 
 
 PRESETS: Mapping[str, Callable[..., Learner]] = MappingProxyType(

@@ -1,0 +1,123 @@
+"""Reading the algorithms users ask about: decisions by name, or fixed risk pairs."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import narwhals as nw
+import numpy as np
+
+from ._typing import ArrayLike, FloatArray
+from .data import Sample, check_probabilities
+from .errors import InputError
+from .support import check_risks
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithms:
+    """Algorithms with decisions (J, n), followed by fixed risk pairs (F, 2); ``names`` of all.
+
+    ``single`` tells whether the user passed one algorithm rather than a collection.
+    """
+
+    names: tuple[str, ...]
+    decisions: FloatArray
+    fixed: FloatArray
+    single: bool
+
+
+def read_algorithms(
+    sample: Sample,
+    decisions: ArrayLike | Mapping[str, ArrayLike] | None,
+    risks: ArrayLike | None,
+    *,
+    randomised: bool,
+    threshold: float | None,
+    limits: tuple[FloatArray, FloatArray],
+) -> Algorithms:
+    """Read decisions (a column, several columns or a mapping of names) or risk pairs.
+
+    Decisions are 0 or 1. Values strictly between are scores: they need ``threshold`` (decide 1 above it), or
+    ``randomised=True`` if they really are chances of deciding 1. ``limits``: smallest and largest risk pair
+    that the loss allows on these rows.
+    """
+    if (decisions is None) == (risks is None):
+        raise InputError("bad-decisions", "Give either `decisions` of an algorithm or fixed `risks`, and not both.")
+    if risks is not None:
+        return _read_risks(risks, limits)
+    if randomised and threshold is not None:
+        raise InputError("bad-option", "`randomised=True` and `threshold` contradict each other: give one of them.")
+    named, single = _named(decisions)
+    rows = [_read_decisions(name, values, sample, randomised, threshold) for name, values in named.items()]
+    return Algorithms(tuple(named), np.array(rows).reshape(-1, sample.n_obs), np.empty((0, 2)), single)
+
+
+def _named(decisions: ArrayLike) -> tuple[dict[str, ArrayLike], bool]:
+    if isinstance(decisions, Mapping):
+        if not decisions:
+            raise InputError("bad-decisions", "`decisions` names no algorithm: give at least one.")
+        return {str(name): values for name, values in decisions.items()}, False
+    try:
+        frame = nw.from_native(decisions, eager_only=True)
+    except TypeError:
+        array = np.asarray(decisions)
+        if array.ndim == 2:
+            return {f"algorithm {j + 1}": array[:, j] for j in range(array.shape[1])}, False
+        return {"the algorithm": decisions}, True
+    return {name: frame[name].to_native() for name in frame.columns}, False
+
+
+def _read_decisions(
+    name: str, values: ArrayLike, sample: Sample, randomised: bool, threshold: float | None
+) -> FloatArray:
+    label = f"decisions of {name!r}" if name != "the algorithm" else "decisions"
+    if threshold is not None:
+        if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not np.isfinite(threshold):
+            raise InputError("bad-option", f"`threshold` must be a finite number, got {threshold!r}.")
+        try:
+            score = np.asarray(values, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InputError("bad-decisions", f"{label} must be numbers: {error}.") from error
+        if score.shape != (sample.n_given,):
+            raise InputError(
+                "length-mismatch",
+                f"{label} must have one value per row, {sample.n_given}; got {score.shape}.",
+            )
+        score = score[sample.rows]
+        if not np.isfinite(score).all():
+            raise InputError(
+                "bad-decisions",
+                f"{label} have {np.count_nonzero(~np.isfinite(score))} missing or infinite values.",
+            )
+        return (score > threshold).astype(float)
+    a = check_probabilities(values, label, sample.n_given, code="bad-decisions")[sample.rows]
+    between = np.count_nonzero((a > 0.0) & (a < 1.0))
+    if between and not randomised:
+        raise InputError(
+            "bad-decisions",
+            f"{between} of {len(a)} {label} lie strictly between 0 and 1. If they are scores, say where the cut "
+            "is: threshold=<number> decides 1 above it. If each really is the chance of deciding 1 (a lottery), "
+            "pass randomised=True; treating a score as a lottery flatters every alternative.",
+        )
+    return a
+
+
+def _read_risks(risks: ArrayLike, limits: tuple[FloatArray, FloatArray]) -> Algorithms:
+    names: tuple[str, ...]
+    if isinstance(risks, Mapping):
+        names, pairs, single = tuple(map(str, risks)), check_risks(list(risks.values())), False
+    else:
+        pairs = check_risks(risks)
+        single = np.ndim(risks) == 1
+        names = ("the algorithm",) if single else tuple(f"point {j + 1}" for j in range(len(pairs)))
+    low, high = limits
+    outside = (pairs < low - 1e-12) | (pairs > high + 1e-12)
+    if outside.any():
+        raise InputError(
+            "bad-risks",
+            f"Risks must lie within what the loss allows, from {low.tolist()} to {high.tolist()}; got "
+            f"{pairs[outside.any(axis=1)][0].tolist()}.",
+        )
+    return Algorithms(names, np.empty((0, 0)), pairs, single)

@@ -1,0 +1,190 @@
+"""Confidence bands for the support function, and tests and confidence sets for the feasible set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import linprog
+
+from .._typing import ArrayLike, FloatArray
+from ..bootstrap import DrawingContext, Draws
+from ..data import check_alpha
+from ..errors import InputError
+from ..geometry import intersect_half_planes, unit_circle
+from ..sets import FeasibleSet
+from ..support import SupportFunction, check_directions, check_risks
+from .levels import critical_value, p_value, step_size
+
+BAND_DIRECTIONS = 1000
+"""Directions on which the supremum over all directions is taken."""
+Side = Literal["two-sided", "lower", "upper"]
+
+
+@dataclass(frozen=True, slots=True)
+class SetTest:
+    """A test about the feasible set: statistic, draws under the null, p-value and decision."""
+
+    null: str
+    statistic: float
+    draws: FloatArray
+    alpha: float
+
+    @property
+    def p_value(self) -> float:
+        """(1 + draws at or above the statistic) / (1 + draws)."""
+        return p_value(self.draws, self.statistic)
+
+    @property
+    def critical_value(self) -> float:
+        """Value that the statistic must exceed."""
+        return critical_value(self.draws, self.alpha)
+
+    @property
+    def reject(self) -> bool:
+        """Whether the null is rejected."""
+        return self.p_value <= self.alpha
+
+    def at(self, alpha: float) -> SetTest:
+        """The same draws judged at another level."""
+        return replace(self, alpha=check_alpha(alpha))
+
+
+@dataclass(frozen=True, slots=True)
+class SupportBand:
+    """A sup-t confidence band for the support function, valid at all directions together.
+
+    ``inner`` and ``outer`` (k, 2) are polygons: with probability 1 - alpha the feasible set contains the inner
+    one and lies in the outer one. A one-sided band has only one of them; ``inner`` is empty (0, 2) when the
+    band is too wide for any set to fit.
+    """
+
+    function: SupportFunction
+    alpha: float
+    side: Side
+    sup_t: FloatArray
+
+    @property
+    def critical_value(self) -> float:
+        """Half-width of the band in standard errors."""
+        return float(np.quantile(self.sup_t, 1.0 - self.alpha, method="inverted_cdf"))
+
+    def lower(self, q: ArrayLike) -> FloatArray:
+        """Lower limit of h at directions ``q`` (k, 2); -inf for an upper band."""
+        return self._limit(q, -1.0) if self.side != "upper" else np.full(len(check_directions(q)), -np.inf)
+
+    def upper(self, q: ArrayLike) -> FloatArray:
+        """Upper limit of h at directions ``q`` (k, 2); inf for a lower band."""
+        return self._limit(q, 1.0) if self.side != "lower" else np.full(len(check_directions(q)), np.inf)
+
+    @property
+    def inner(self) -> FloatArray:
+        """Polygon that the feasible set contains."""
+        if self.side == "upper":
+            return np.empty((0, 2))
+        q = unit_circle(BAND_DIRECTIONS)
+        bound = self.lower(q)
+        centre = _deepest_point(q, bound)
+        return np.empty((0, 2)) if centre is None else intersect_half_planes(q, bound, centre)
+
+    @property
+    def outer(self) -> FloatArray:
+        """Polygon that contains the feasible set; empty for a lower band, which gives none."""
+        if self.side == "lower":
+            return np.empty((0, 2))
+        q = unit_circle(BAND_DIRECTIONS)
+        bound = self.upper(q)
+        centre = _deepest_point(q, bound)
+        return np.empty((0, 2)) if centre is None else intersect_half_planes(q, bound, centre)
+
+    def at(self, alpha: float) -> SupportBand:
+        """The band of another level, from the same draws."""
+        return replace(self, alpha=check_alpha(alpha))
+
+    def _limit(self, q: ArrayLike, sign: float) -> FloatArray:
+        directions = check_directions(q)
+        limit: FloatArray = self.function.estimate.h(directions) + sign * self.critical_value * standard_errors(
+            self.function, directions
+        )
+        return limit
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedFeasibleSet(FeasibleSet):
+    """A feasible set that can be tested and banded.
+
+    Adds to the polygon of `FeasibleSet` the draws of the support function behind it.
+    """
+
+    context: DrawingContext
+    alpha: float
+
+    def confidence_band(self, alpha: float | None = None, side: Side = "two-sided") -> SupportBand:
+        """Sup-t band for h over all directions, two-sided, or one-sided ("lower", "upper")."""
+        if side not in ("two-sided", "lower", "upper"):
+            raise InputError("bad-option", f'`side` must be "two-sided", "lower" or "upper", got {side!r}.')
+        draws = self._draws()
+        error = standard_errors(self.context.function, draws.directions)
+        error = np.where(error > 0.0, error, np.inf)
+        t = (draws.h - draws.h_hat) / error
+        # lower limit h^ - c se fails where h^ - h > c se, whose draws are h~ - h^; upper the other way round
+        sup = {"two-sided": np.abs(t), "lower": t, "upper": -t}[side].max(axis=1)
+        return SupportBand(self.context.function, self._level(alpha), side, sup)
+
+    def test(self, e: ArrayLike, alpha: float | None = None) -> SetTest:
+        """Test the null that a risk pair is feasible."""
+        point = check_risks(e)
+        if len(point) != 1:
+            raise InputError("bad-risks", f"Give one risk pair to `test`, got {len(point)}.")
+        q = self._directions()
+        return self._sup_test(f"({point[0, 0]:g}, {point[0, 1]:g}) is feasible", q @ point[0], 1.0, alpha)
+
+    def test_contains(self, vertices: ArrayLike, alpha: float | None = None) -> SetTest:
+        """Test the null that the feasible set contains the convex hull of ``vertices`` (k, 2)."""
+        corners = check_risks(vertices)
+        return self._sup_test(
+            "the feasible set contains the given set", (self._directions() @ corners.T).max(axis=1), 1.0, alpha
+        )
+
+    def test_contained_in(self, vertices: ArrayLike, alpha: float | None = None) -> SetTest:
+        """Test the null that the feasible set lies in the convex hull of ``vertices`` (k, 2)."""
+        corners = check_risks(vertices)
+        return self._sup_test(
+            "the feasible set lies in the given set", (self._directions() @ corners.T).max(axis=1), -1.0, alpha
+        )
+
+    def _sup_test(self, null: str, bound: FloatArray, sign: float, alpha: float | None) -> SetTest:
+        """T = sqrt(n)[max_q sign (bound(q) - h(q))]_+, draws by the numerical directional derivative."""
+        draws = self._draws()
+        step = step_size(draws.n_obs)
+        gap = sign * (bound - draws.h_hat)
+        most = float(gap.max())
+        moved = (gap - sign * step * draws.z_h()).max(axis=1)
+        null_draws = np.maximum(moved - most, 0.0) / step
+        return SetTest(null, float(np.sqrt(draws.n_obs)) * max(most, 0.0), null_draws, self._level(alpha))
+
+    def _directions(self) -> FloatArray:
+        return unit_circle(BAND_DIRECTIONS)
+
+    def _draws(self) -> Draws:
+        return self.context.draw(self._directions())
+
+    def _level(self, alpha: float | None) -> float:
+        return check_alpha(self.alpha if alpha is None else alpha)
+
+
+def standard_errors(function: SupportFunction, q: FloatArray) -> FloatArray:
+    """Standard errors of h^ at directions ``q`` (k, 2)."""
+    errors: FloatArray = np.sqrt(function.variance(q) / function.n_obs)
+    return errors
+
+
+def _deepest_point(q: FloatArray, bound: FloatArray) -> FloatArray | None:
+    """Centre of the largest disc inside {z : q'z <= bound}, or None if that set is empty."""
+    columns = np.column_stack([q, np.hypot(q[:, 0], q[:, 1])])
+    solution = linprog([0.0, 0.0, -1.0], A_ub=columns, b_ub=bound, bounds=[(None, None)] * 3, method="highs")
+    if solution.status != 0 or solution.x[2] < 0.0:
+        return None
+    centre: FloatArray = solution.x[:2]
+    return centre

@@ -1,0 +1,262 @@
+"""Tests that given risk pairs lie on the fairness-accuracy frontier, or on the Pareto frontier.
+
+Both nulls are restrictions on the support function h alone, so thousands of points share one set of draws:
+
+* fairness-accuracy: T(e) = sqrt(n)([max_q q'e - h(q)]_+ + [min_q D(q)]_+) with D as in the LDA test;
+* Pareto: T(e) = sqrt(n)([max_q q'e - h(q)]_+ + [max over q between u1 and u2 of q'e - h(q)]_-).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numba import njit
+
+from .._typing import BoolArray, FloatArray
+from ..bootstrap import DrawingContext
+from ..data import check_alpha
+from ..geometry import unit_circle
+from .lda import improvement_support
+from .levels import SMALL, combine_repetitions, critical_value, kappa, p_value, step_size
+
+Kind = Literal["fairness-accuracy", "pareto"]
+Derivative = Literal["numerical", "contact"]
+GRID = 1000
+"""Directions of each of the two grids on which points are tested unless another number is asked for."""
+BLOCK = 256
+"""Points handled at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PointTests:
+    """Tests that risk pairs lie on a frontier; the null of each is that it does.
+
+    ``statistic``, ``feasibility``, ``separation``, ``p_value`` and ``critical_value`` have one entry for each
+    of the ``points`` (k, 2). For the Pareto frontier ``separation`` is the part that asks for the boundary.
+    """
+
+    kind: Kind
+    groups: tuple[Any, Any]
+    alpha: float
+    points: FloatArray
+    feasibility: FloatArray
+    separation: FloatArray
+    p_value: FloatArray
+    critical_value: FloatArray
+
+    @property
+    def statistic(self) -> FloatArray:
+        """Test statistics (k,)."""
+        return self.feasibility + self.separation
+
+    @property
+    def reject(self) -> BoolArray:
+        """Whether each point is rejected as an element of the frontier."""
+        rejected: BoolArray = self.p_value <= self.alpha
+        return rejected
+
+    def at(self, alpha: float) -> PointTests:
+        """The same p-values judged at another level (critical values belong to the old one and are dropped)."""
+        return replace(self, alpha=check_alpha(alpha), critical_value=np.full(len(self.points), np.nan))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per point."""
+        r, b = self.groups
+        return pd.DataFrame(
+            {
+                f"risk {r}": self.points[:, 0],
+                f"risk {b}": self.points[:, 1],
+                "statistic": self.statistic,
+                "critical_value": self.critical_value,
+                "p_value": self.p_value,
+                "reject": self.reject,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierProcess:
+    """Estimates and draws of h on the two grids of directions a frontier test needs.
+
+    ``circle`` (K, 2) all round; ``part`` (K, 2) the half circle q1 + q2 <= 0, or the quarter between u1 and
+    u2 for the Pareto frontier; ``z`` (K, B) are sqrt(n)(h~ - h^).
+    """
+
+    kind: Kind
+    circle: FloatArray
+    part: FloatArray
+    h_circle: FloatArray
+    h_part: FloatArray
+    z_circle: FloatArray
+    z_part: FloatArray
+    n_obs: int
+
+
+def frontier_directions(kind: Kind, directions: int) -> tuple[FloatArray, FloatArray]:
+    """Grids of the whole circle and of the part that belongs to the frontier."""
+    first, last = (0.75, 1.75) if kind == "fairness-accuracy" else (1.0, 1.5)
+    part = unit_circle(directions, first * np.pi, last * np.pi, endpoint=True)
+    return unit_circle(directions, endpoint=True), part
+
+
+def frontier_process(context: DrawingContext, kind: Kind, directions: int = GRID) -> FrontierProcess:
+    """Draw h on the grids of a frontier test."""
+    circle, part = frontier_directions(kind, directions)
+    draws = context.draw(np.vstack([circle, part]))
+    z, k = draws.z_h(), len(circle)
+    return FrontierProcess(
+        kind,
+        circle,
+        part,
+        draws.h_hat[:k],
+        draws.h_hat[k:],
+        np.ascontiguousarray(z[:, :k].T),
+        np.ascontiguousarray(z[:, k:].T),
+        context.function.n_obs,
+    )
+
+
+def point_tests(
+    process: FrontierProcess, points: FloatArray, alpha: float, derivative: Derivative = "numerical"
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Feasibility part, separation part, p-value and critical value of each point (k, 2)."""
+    root, step = np.sqrt(process.n_obs), step_size(process.n_obs)
+    within = kappa(process.n_obs) / root
+    n_boot = process.z_circle.shape[1]
+    shifts = [(step * z, step * z.min(axis=1), step * z.max(axis=1)) for z in (process.z_circle, process.z_part)]
+    parts = np.empty((2, len(points)))
+    p_values, critical = np.empty(len(points)), np.empty(len(points))
+    for begin in range(0, len(points), BLOCK):
+        block = slice(begin, begin + BLOCK)
+        e = points[block]
+        excess = e @ process.circle.T - process.h_circle
+        # sign chosen so that both parts are [max]_+ : the separation part is [-max(-D)]_+
+        if process.kind == "fairness-accuracy":
+            inner = -(improvement_support(e, process.part) + process.h_part)
+        else:
+            inner = e @ process.part.T - process.h_part
+        most, inner_most = excess.max(axis=1), inner.max(axis=1)
+        if derivative == "numerical":
+            first = _shifted_max(excess, *shifts[0]) - most[:, None]
+            second = _shifted_max(inner, *shifts[1]) - inner_most[:, None]
+            null = np.maximum(first, 0.0) / step + np.maximum(-second, 0.0) / step
+        else:
+            first = _contact_max(excess, most - within, process.z_circle)
+            second = _contact_max(inner, inner_most - within, process.z_part)
+            null = np.maximum(first, 0.0) + np.maximum(-second, 0.0)
+        parts[0, block] = root * np.maximum(most, 0.0)
+        parts[1, block] = root * np.maximum(-inner_most, 0.0)
+        statistic = parts[:, block].sum(axis=0)
+        p_values[block] = (1 + np.count_nonzero(null >= statistic[:, None], axis=1)) / (1 + n_boot)
+        critical[block] = np.quantile(null, min(1.0 - alpha + SMALL, 1.0), axis=1, method="inverted_cdf") + SMALL
+    return parts[0], parts[1], p_values, critical
+
+
+def algorithm_tests(
+    context: DrawingContext,
+    kind: Kind,
+    losses: FloatArray,
+    alpha: float,
+    directions: int = GRID,
+    derivative: Derivative = "numerical",
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Test algorithms with row losses (J, n), whose risks are estimated along with h.
+
+    Returns their risks (J, 2) and then as `point_tests`.
+    """
+    circle, part = frontier_directions(kind, directions)
+    draws = context.draw(np.vstack([circle, part]), losses)
+    k, step, root = len(circle), step_size(draws.n_obs), np.sqrt(draws.n_obs)
+    within = kappa(draws.n_obs) / root
+    z, z_e = draws.z_h(), draws.z_risks()
+    rows = []
+    for j, e in enumerate(draws.risks_hat):
+        excess, z_excess = circle @ e - draws.h_hat[:k], z_e[:, j] @ circle.T - z[:, :k]
+        if kind == "fairness-accuracy":
+            still = improvement_support(e, part)
+            inner = -(still + draws.h_hat[k:])
+            z_inner = -((improvement_support(e + step * z_e[:, j], part) - still) / step + z[:, k:])
+        else:
+            inner, z_inner = part @ e - draws.h_hat[k:], z_e[:, j] @ part.T - z[:, k:]
+        changes = []
+        for x, z_x in ((excess, z_excess), (inner, z_inner)):
+            if derivative == "numerical":
+                changes.append(((x + step * z_x).max(axis=1) - x.max()) / step)
+            else:
+                changes.append(z_x[:, x >= x.max() - within].max(axis=1))
+        null = np.maximum(changes[0], 0.0) + np.maximum(-changes[1], 0.0)
+        parts = root * max(float(excess.max()), 0.0), root * max(-float(inner.max()), 0.0)
+        rows.append((*parts, p_value(null, sum(parts)), critical_value(null, alpha)))
+    feasibility, separation, p_values, critical = np.array(rows).T
+    return draws.risks_hat, feasibility, separation, p_values, critical
+
+
+def frontier_tests(
+    processes: list[FrontierProcess],
+    central: int,
+    points: FloatArray,
+    groups: tuple[Any, Any],
+    alpha: float,
+    derivative: Derivative = "numerical",
+) -> PointTests:
+    """Test points over the repetitions of the cross-fitting; p-values are min(1, 2 median)."""
+    found = [point_tests(process, points, alpha, derivative) for process in processes]
+    feasibility, separation, _, critical = found[central]
+    p_values = np.array([combine_repetitions(p) for p in np.array([f[2] for f in found]).T])
+    return PointTests(processes[0].kind, groups, alpha, points, feasibility, separation, p_values, critical)
+
+
+def algorithm_point_tests(
+    contexts: list[DrawingContext],
+    central: int,
+    kind: Kind,
+    losses: FloatArray,
+    groups: tuple[Any, Any],
+    alpha: float,
+    directions: int = GRID,
+    derivative: Derivative = "numerical",
+) -> PointTests:
+    """`frontier_tests` for algorithms with row losses (J, n)."""
+    found = [algorithm_tests(context, kind, losses, alpha, directions, derivative) for context in contexts]
+    risks, feasibility, separation, _, critical = found[central]
+    p_values = np.array([combine_repetitions(p) for p in np.array([f[3] for f in found]).T])
+    return PointTests(kind, groups, alpha, risks, feasibility, separation, p_values, critical)
+
+
+@njit(cache=True, nogil=True)
+def _shifted_max(x, shift, low, high):  # type: ignore[no-untyped-def]
+    """Largest x[p, k] - shift[k, b] over k, for every point p and draw b, shape (P, B).
+
+    ``low`` and ``high`` (K,) are the smallest and largest shift in each direction: a direction whose best case
+    stays below the worst case of the point's leading direction cannot win in any draw and is skipped.
+    """
+    n_points, n_draws = x.shape[0], shift.shape[1]
+    result = np.empty((n_points, n_draws))
+    for start in range(0, n_draws, 256):
+        stop = min(start + 256, n_draws)
+        for p in range(n_points):
+            lead = np.argmax(x[p])
+            floor = x[p, lead] - high[lead]
+            best = result[p, start:stop]
+            best[:] = -np.inf
+            for k in range(x.shape[1]):
+                if x[p, k] - low[k] >= floor:
+                    row, level = shift[k, start:stop], x[p, k]
+                    for b in range(best.shape[0]):
+                        best[b] = max(best[b], level - row[b])
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _contact_max(x, level, z):  # type: ignore[no-untyped-def]
+    """Largest -z[k, b] over the contact set {k : x[p, k] >= level[p]}, shape (P, B)."""
+    result = np.full((x.shape[0], z.shape[1]), -np.inf)
+    for p in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            if x[p, k] >= level[p]:
+                for b in range(z.shape[1]):
+                    result[p, b] = max(result[p, b], -z[k, b])
+    return result

@@ -1,0 +1,162 @@
+"""Confidence sets for the points of a frontier, by inverting the tests on a lattice that refines itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import contourpy
+import numpy as np
+
+from .._typing import ArrayLike, BoolArray, FloatArray
+from ..data import check_alpha
+from ..geometry import polygon_area, unit_circle
+from ..support import SupportFunction, check_risks
+from .points import Kind
+
+COARSE = 16
+"""Cells along each side of the first lattice."""
+LEVELS = 3
+"""How often cells are halved: the finest lattice has COARSE 2^LEVELS cells along each side."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierRegion:
+    """Confidence set for the points of a frontier: the risk pairs that are not rejected.
+
+    It covers each point of the frontier with probability 1 - alpha, not the whole curve at once. ``x`` (m,)
+    and ``y`` (m,) are the lattice of the two risks, ``p_value`` (m, m) with rows along ``y``;
+    ``tested`` counts the points at which the test was really done, the others lie in cells whose corners
+    agree and take their p-values by interpolation.
+    """
+
+    kind: Kind
+    groups: tuple[Any, Any]
+    alpha: float
+    x: FloatArray
+    y: FloatArray
+    p_value: FloatArray
+    tested: int
+    _test: Callable[[FloatArray], FloatArray]
+
+    @property
+    def mask(self) -> BoolArray:
+        """Lattice points (m, m) in the set."""
+        inside: BoolArray = self.p_value > self.alpha
+        return inside
+
+    @property
+    def polygons(self) -> list[FloatArray]:
+        """Closed boundary curves (k, 2): outer ones counter-clockwise, holes clockwise."""
+        return _outline(self.x, self.y, self.p_value, self.alpha)
+
+    @property
+    def area(self) -> float:
+        """Area enclosed, holes taken out."""
+        return float(sum(polygon_area(ring[:-1]) for ring in self.polygons))
+
+    def contains(self, e: ArrayLike) -> BoolArray:
+        """Whether each risk pair (k, 2) is in the set, by doing its test. Shape (k,)."""
+        inside: BoolArray = self._test(check_risks(e)) > self.alpha
+        return inside
+
+    def at(self, alpha: float) -> FrontierRegion:
+        """The set of another level, from the same p-values."""
+        return replace(self, alpha=check_alpha(alpha))
+
+
+def frontier_region(
+    kind: Kind,
+    test: Callable[[FloatArray], FloatArray],
+    curve: FloatArray,
+    box: tuple[FloatArray, FloatArray],
+    groups: tuple[Any, Any],
+    alpha: float,
+    *,
+    levels: int = LEVELS,
+) -> FrontierRegion:
+    """Invert ``test`` (points (k, 2) to p-values (k,)) over a box, refining where membership changes.
+
+    Cells that the estimated ``curve`` (k, 2) passes through, and their neighbours, are always refined, so that
+    a set thinner than a coarse cell is not overlooked.
+    """
+    low, high = box
+    size = COARSE * 2**levels
+    x, y = (np.linspace(low[i], high[i], size + 1) for i in (0, 1))
+    p = np.full((size + 1, size + 1), np.nan)
+    stride = 2**levels
+    wanted = np.zeros_like(p, dtype=bool)
+    wanted[::stride, ::stride] = True
+    while True:
+        rows, columns = np.nonzero(wanted & np.isnan(p))
+        p[rows, columns] = test(np.column_stack([x[columns], y[rows]]))
+        if stride == 1:
+            break
+        corners = p[::stride, ::stride]
+        inside = corners > alpha
+        cells = np.stack([inside[:-1, :-1], inside[1:, :-1], inside[:-1, 1:], inside[1:, 1:]])
+        on_curve = _cells_on(curve, low, high, len(corners) - 1)
+        # a cell that was not split has no tested corners inside: its members are NaN, and agree
+        split = (cells.any(axis=0) != cells.all(axis=0)) | (_grow(on_curve) if stride == 2**levels else on_curve)
+        stride //= 2
+        for row, column in np.argwhere(split):
+            block = slice(2 * row * stride, 2 * (row + 1) * stride + 1, stride)
+            across = slice(2 * column * stride, 2 * (column + 1) * stride + 1, stride)
+            wanted[block, across] = True
+    tested = int(np.count_nonzero(~np.isnan(p)))
+    return FrontierRegion(kind, groups, alpha, x, y, _fill(p), tested, test)
+
+
+def region_box(curve: FloatArray, function: SupportFunction) -> tuple[FloatArray, FloatArray]:
+    """Corners of a box round the estimated curve, wide enough for what the test may accept.
+
+    Points are accepted up to a few standard errors of h from the curve.
+    """
+    errors = np.sqrt(function.variance(unit_circle(36)) / function.n_obs)
+    margin = 6.0 * float(errors.max()) + 1e-9
+    return curve.min(axis=0) - margin, curve.max(axis=0) + margin
+
+
+def _grow(cells: BoolArray) -> BoolArray:
+    """Add the neighbours of marked cells."""
+    padded = np.pad(cells, 1)
+    grown = np.zeros_like(cells)
+    n, m = cells.shape
+    for i in range(3):
+        for j in range(3):
+            grown |= padded[i : i + n, j : j + m]
+    return grown
+
+
+def _cells_on(curve: FloatArray, low: FloatArray, high: FloatArray, n: int) -> BoolArray:
+    cells = np.zeros((n, n), dtype=bool)
+    place = np.floor((curve - low) / (high - low) * n).astype(np.intp)
+    place = place[((place >= 0) & (place < n)).all(axis=1)]
+    cells[place[:, 1], place[:, 0]] = True
+    return cells
+
+
+def _fill(p: FloatArray) -> FloatArray:
+    """Interpolate untested lattice points from tested ones, along rows and then along columns."""
+    filled = p.copy()
+    for lines in (filled, filled.T):
+        at = np.arange(lines.shape[1])
+        for line in lines:
+            known = ~np.isnan(line)
+            if known.sum() > 1:
+                line[:] = np.interp(at, at[known], line[known])
+    return filled
+
+
+def _outline(x: FloatArray, y: FloatArray, p: FloatArray, alpha: float) -> list[FloatArray]:
+    padded = np.pad(p, 1)  # p-values are 0 outside the box, so every curve closes
+    wide = [np.concatenate([[v[0] - (v[1] - v[0])], v, [v[-1] + (v[1] - v[0])]]) for v in (x, y)]
+    generator = contourpy.contour_generator(x=wide[0], y=wide[1], z=padded, fill_type="OuterOffset")
+    points, offsets = generator.filled(alpha, 2.0)[:2]
+    return [
+        np.asarray(part[start:stop], dtype=float)
+        for part, ends in zip(points, offsets, strict=True)
+        for start, stop in pairwise(ends)
+    ]
