@@ -377,17 +377,14 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         losses = l0 + algorithms.decisions * dl if len(algorithms.decisions) else np.empty((0, self.n_obs_))
         found = [
             lda_evidence(
-                function,
+                context,
                 losses,
                 algorithms.fixed,
                 method=method,
                 directions=check_n_directions(directions),
                 kinks=kinks,
-                n_boot=self.n_boot,
-                seed=self._drawing_seed,
-                n_jobs=self.n_jobs,
             )
-            for function in self.support_functions_
+            for context in self._contexts()
         ]
         rates: list[FloatArray | None] = [self._group_means(a) for a in algorithms.decisions]
         rates += [None] * len(algorithms.fixed)

@@ -85,12 +85,27 @@ def intersect_half_planes(q: FloatArray, bound: FloatArray, centre: FloatArray) 
 
 
 def improvement_corners(e: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return the two points that carry the support function of C(e) (paper: support function of C(e)).
+    """Return the two points that carry the support function of C(e), for pairs ``e`` (..., 2).
 
     C(e) holds the risk pairs at least as accurate for both groups as ``e`` and at least as fair.
     """
-    e_r, e_b = np.asarray(e, dtype=float)
-    return np.array([min(e_r, 2.0 * e_b - e_r), e_b]), np.array([e_r, min(e_b, 2.0 * e_r - e_b)])
+    pair = np.asarray(e, dtype=float)
+    e_r, e_b = pair[..., 0], pair[..., 1]
+    upper = np.stack([np.minimum(e_r, 2.0 * e_b - e_r), e_b], axis=-1)
+    right = np.stack([e_r, np.minimum(e_b, 2.0 * e_r - e_b)], axis=-1)
+    return upper, right
+
+
+def improvement_support(e: ArrayLike, q: FloatArray) -> FloatArray:
+    """h_C(e)(-q), the support function of C(e) opposite to ``q``, for pairs (..., 2) and directions (k, 2).
+
+    Finite only for q1 + q2 <= 0; other directions are refused. Shape (..., k).
+    """
+    if (q[:, 0] + q[:, 1] > 1e-12 * np.abs(q).sum(axis=1)).any():
+        raise ValueError("the support function of C(e) is infinite opposite to directions with q1 + q2 > 0")
+    upper, right = improvement_corners(e)
+    result: FloatArray = np.maximum(-(upper @ q.T), -(right @ q.T))
+    return result
 
 
 def improves(points: FloatArray, e: ArrayLike, slack: float = 0.0) -> NDArray[np.bool_]:

@@ -16,12 +16,12 @@ from typing import Literal
 
 import numpy as np
 
-from .._typing import FloatArray
-from ..bootstrap import Draws, check_draws, draw_process, make_plan
-from ..geometry import U1, U2, unit_circle
-from ..support import Extremum, SupportFunction, group_means
-from ._exact import perturbed_parts
-from .levels import combine_repetitions, p_value, step_size
+from .._typing import FloatArray, IntArray
+from ..bootstrap import DrawingContext, Draws
+from ..geometry import U1, U2, improvement_support, unit_circle
+from ..support import group_means
+from .levels import Decision, combine_repetitions, p_value, step_size
+from .published import paper_parts
 from .witness import Witness, find_candidate, make_witness
 
 Method = Literal["robust", "sharp", "paper"]
@@ -72,94 +72,71 @@ def robust_grid(n: int) -> FloatArray:
     return np.vstack([spaced, U1, U2])
 
 
-def improvement_support(e: FloatArray, q: FloatArray) -> FloatArray:
-    """h_C(e)(-q) for pairs ``e`` (..., 2) and directions ``q`` (K, 2) with q1 + q2 <= 0, shape (..., K)."""
-    e_r, e_b = e[..., 0], e[..., 1]
-    upper = np.stack([np.minimum(e_r, 2.0 * e_b - e_r), e_b], axis=-1)
-    right = np.stack([e_r, np.minimum(e_b, 2.0 * e_r - e_b)], axis=-1)
-    result: FloatArray = np.maximum(-(upper @ q.T), -(right @ q.T))
-    return result
-
-
 def lda_evidence(
-    function: SupportFunction,
+    context: DrawingContext,
     losses: FloatArray,
     fixed: FloatArray,
     *,
     method: Method,
-    directions: int | None,
-    kinks: bool,
-    n_boot: int,
-    seed: np.random.SeedSequence,
-    n_jobs: int | None = None,
+    directions: int | None = None,
+    kinks: bool = True,
 ) -> list[Evidence]:
     """Test J algorithms with row losses (J, n), then fixed risk pairs (F, 2), on the same draws.
 
     ``directions``: None for exact extrema in the paper's statistic, or a number of grid directions.
     """
-    check_draws(n_boot)
-    n, s = function.n_obs, function.scores
+    function = context.function
+    s, arcs = function.scores, function.estimate
     estimated = np.array([group_means(loss, s.is_r, s.weight)[0] for loss in losses]).reshape(-1, 2)
     risks = np.vstack([estimated, fixed])
-    plug = function.plug_in()
-    sharp = [plug.min_separation(e).direction for e in risks]
-    reach = [function.estimate.max_excess(e) for e in risks]
-    grid = robust_grid(n)
+    plug_in = function.plug_in()
+    grid = robust_grid(function.n_obs)
     circle = unit_circle(len(grid))
-    q = np.vstack([grid, circle, *[d[None] for d in sharp], *[x.direction[None] for x in reach]])
-    # The witness depends on the estimates alone, so its losses can be drawn along.
+    sharp = np.array([plug_in.min_separation(e).direction for e in risks])
+    reach = [arcs.max_excess(e) for e in risks]
+    # The witness depends on the estimates alone, so its losses can be drawn along with everything else.
+    h_grid = arcs.h(grid)
     candidates = [
-        find_candidate(function, e) if (improvement_support(e, grid) + function.estimate.h(grid)).min() > 0 else None
+        find_candidate(function, plug_in, e) if (improvement_support(e, grid) + h_grid).min() > 0.0 else None
         for e in risks
     ]
-    drawn = [*losses, *[c.losses for c in candidates if c is not None]]
-    rows = np.array(drawn).reshape(-1, n)
-    draws = draw_process(function, q, rows, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
-    paper: list[tuple[float, float, FloatArray, FloatArray]] = []
-    if method == "paper":
-        paper = _paper_parts(function, losses, risks, directions, kinks, n_boot, seed, n_jobs)
-    k, extra = len(grid), len(losses)
-    found = []
+    witnessed = [j for j, candidate in enumerate(candidates) if candidate is not None]
+    drawn = np.array([*losses, *[c.losses for c in candidates if c is not None]]).reshape(-1, function.n_obs)
+    draws = context.draw(np.vstack([grid, circle, sharp, *[x.direction[None] for x in reach]]), drawn)
+    paper = paper_parts(context, losses, risks, directions, kinks) if method == "paper" else []
+    k, found = len(grid), []
     for j, e in enumerate(risks):
-        e_draws = draws.risks[:, j] if j < len(losses) else np.broadcast_to(e, (n_boot, 2))
-        own = _Local(draws, e, e_draws)
-        robust_p, at, robust_draws, robust_statistic = own.weakest(np.arange(k))
-        index = 2 * k + j
-        feasible_at = np.append(np.arange(k, 2 * k), 2 * k + len(risks) + j)
-        feasibility, feasible_p = own.feasibility(feasible_at, reach[j].value)
-        sharp_p, _, sharp_draws, sharp_statistic = own.weakest(np.array([index]))
-        if method == "robust":
-            decided = (robust_statistic, draws.directions[at], robust_draws, robust_p)
-        elif method == "sharp":
-            decided = (sharp_statistic, draws.directions[index], sharp_draws, sharp_p)
+        own = _Local(draws, e, draws.risks[:, j] if j < len(losses) else np.broadcast_to(e, (context.n_boot, 2)))
+        robust = own.weakest(np.arange(k))
+        at_sharp = own.weakest(np.array([2 * k + j]))
+        on_circle = np.append(np.arange(k, 2 * k), 2 * k + len(risks) + j)
+        feasibility, feasibility_p = own.feasibility(on_circle, reach[j].value)
+        decided = {"robust": robust, "sharp": at_sharp}.get(method)
+        if decided is None:
+            feasibility, separation = paper[j].feasibility, paper[j].separation
+            decided = paper[j].decision
         else:
-            feasibility, apart, paper_draws, direction = paper[j]
-            total = feasibility + apart
-            decided = (total, direction, paper_draws, p_value(paper_draws, total))
-        statistic, direction, statistic_draws, p = decided
-        witness = None
-        candidate = candidates[j]
+            separation = max(decided.statistic, 0.0)
+        candidate, witness = candidates[j], None
         if candidate is not None:
-            witness = make_witness(function, candidate, e, e_draws, draws.risks_hat[extra], draws.risks[:, extra])
-            extra += 1
-        root = np.sqrt(n)
-        bound = GainBound(draws.directions[index], sharp_statistic / root, (sharp_statistic + sharp_draws) / root)
-        separation = paper[j][1] if method == "paper" else max(statistic, 0.0)
-        found.append(
-            Evidence(
-                e,
-                statistic,
-                separation,
-                feasibility,
-                direction,
-                statistic_draws,
-                p,
-                robust_p,
-                feasible_p,
-                witness,
-                bound,
-            )  # fmt: skip
+            at = len(losses) + witnessed.index(j)
+            witness = make_witness(function, candidate, e, own.e_draws, draws.risks_hat[at], draws.risks[:, at])
+        root = np.sqrt(function.n_obs)
+        bound = GainBound(sharp[j], at_sharp.statistic / root, (at_sharp.statistic + at_sharp.draws) / root)
+        evidence = Evidence(
+            risk=e,
+            statistic=decided.statistic,
+            separation=separation,
+            feasibility=feasibility,
+            direction=decided.direction,
+            draws=decided.draws,
+            p_value=decided.p_value,
+            robust_p_value=robust.p_value,
+            feasibility_p_value=feasibility_p,
+            witness=witness,
+            gain_bound=bound,
         )
+        found.append(evidence)
     return found
 
 
@@ -181,14 +158,12 @@ class _Local:
     """Tests at single directions for one risk pair, from stored draws."""
 
     def __init__(self, draws: Draws, e: FloatArray, e_draws: FloatArray) -> None:
-        self.draws, self.e = draws, e
-        self.root = np.sqrt(draws.n_obs)
-        self.step = step_size(draws.n_obs)
-        self.moved = e + self.step * self.root * (e_draws - e)
+        self.draws, self.e, self.e_draws = draws, e, e_draws
+        self.root, self.step = np.sqrt(draws.n_obs), step_size(draws.n_obs)
         self.z_e = self.root * (e_draws - e)
 
-    def weakest(self, at: np.ndarray) -> tuple[float, int, FloatArray, float]:
-        """Largest p-value of D(q) <= 0 over the directions ``at``, where, its draws and its statistic.
+    def weakest(self, at: IntArray) -> Decision:
+        """The test of D(q) <= 0 with the largest p-value over the directions numbered ``at``.
 
         sqrt(n) D^(q) is compared with its own bootstrap at q; h enters linearly, h_C through the numerical
         directional derivative.
@@ -197,15 +172,14 @@ class _Local:
         still = improvement_support(self.e, q)
         statistics = self.root * (still + self.draws.h_hat[at])
         z = self.root * (self.draws.h[:, at] - self.draws.h_hat[at])
-        z += (improvement_support(self.moved, q) - still) / self.step
+        z += (improvement_support(self.e + self.step * self.z_e, q) - still) / self.step
         exceeding = np.count_nonzero(z >= statistics, axis=0)
         # among equal counts the smallest margin over the spread of the draws decides
         margin = statistics / np.maximum(z.std(axis=0), np.finfo(float).tiny)
         k = int(np.lexsort((margin, -exceeding))[0])
-        p = float((1 + exceeding[k]) / (1 + len(z)))
-        return p, int(at[k]), z[:, k].copy(), float(statistics[k])
+        return Decision(float(statistics[k]), q[k], z[:, k].copy())
 
-    def feasibility(self, at: np.ndarray, excess: float) -> tuple[float, float]:
+    def feasibility(self, at: IntArray, excess: float) -> tuple[float, float]:
         """sqrt(n)[max_q q'e - h(q)]_+ and the p-value of its being 0 in the population."""
         statistic = self.root * max(excess, 0.0)
         if statistic == 0.0:
@@ -213,70 +187,5 @@ class _Local:
         q = self.draws.directions[at]
         still = q @ self.e - self.draws.h_hat[at]
         z = self.z_e @ q.T - self.root * (self.draws.h[:, at] - self.draws.h_hat[at])
-        draws = _positive((still + self.step * z).max(axis=1) - still.max()) / self.step
+        draws = np.maximum((still + self.step * z).max(axis=1) - still.max(), 0.0) / self.step
         return float(statistic), p_value(draws, statistic)
-
-
-def _paper_parts(
-    function: SupportFunction,
-    losses: FloatArray,
-    risks: FloatArray,
-    directions: int | None,
-    kinks: bool,
-    n_boot: int,
-    seed: np.random.SeedSequence,
-    n_jobs: int | None,
-) -> list[tuple[float, float, FloatArray, FloatArray]]:
-    """Feasibility part, separation part, draws under the null and deciding direction, for each pair.
-
-    Under the null both inner extrema are 0, so a draw is [derivative of the max]_+ + [derivative of the
-    min]_+, each derivative taken numerically at the estimates.
-    """
-    arcs, root, step = function.estimate, np.sqrt(function.n_obs), step_size(function.n_obs)
-    half = unit_circle(directions or 0, 0.75 * np.pi, 1.75 * np.pi, endpoint=True)
-    circle = unit_circle(directions or 0, endpoint=True)
-    if directions is None:
-        most = [arcs.max_excess(e) for e in risks]
-        least = [arcs.min_separation(e) for e in risks]
-    else:
-        most = [_best(circle @ e - arcs.h(circle), circle) for e in risks]
-        least = [_best(improvement_support(e, half) + arcs.h(half), half, smallest=True) for e in risks]
-    if directions is None and kinks:
-        moved_f, moved_s, _ = perturbed_parts(
-            function, make_plan(function, losses), risks, step, n_boot=n_boot, seed=seed, n_jobs=n_jobs
-        )
-    else:
-        contact = [x.direction[None] for pair in zip(most, least, strict=True) for x in pair]
-        q = np.vstack([half, circle, *contact])
-        draws = draw_process(function, q, losses, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
-        z_h = draws.z_h()
-    result = []
-    for j, e in enumerate(risks):
-        f, d = most[j].value, least[j].value
-        if directions is None and kinks:
-            null = _positive(moved_f[:, j] - f) / step + _positive(moved_s[:, j] - d) / step
-        else:
-            z_e = draws.z_risks()[:, j] if j < len(losses) else np.zeros((n_boot, 2))
-            if kinks:
-                k, h_moved = len(half), draws.h_hat + step * z_h
-                excess = ((e + step * z_e) @ circle.T - h_moved[:, k : 2 * k]).max(axis=1)
-                apart = (improvement_support(e + step * z_e, half) + h_moved[:, :k]).min(axis=1)
-                null = _positive(excess - f) / step + _positive(apart - d) / step
-            else:
-                first = 2 * len(half) + 2 * j
-                q_f, q_d = q[first], q[[first + 1]]
-                moved = improvement_support(e + step * z_e, q_d) - improvement_support(e, q_d)
-                null = _positive(z_e @ q_f - z_h[:, first]) + _positive(moved[:, 0] / step + z_h[:, first + 1])
-        direction = least[j].direction if d >= f else most[j].direction
-        result.append((root * max(f, 0.0), root * max(d, 0.0), null, direction))
-    return result
-
-
-def _best(values: FloatArray, directions: FloatArray, *, smallest: bool = False) -> Extremum:
-    k = int(np.argmin(values) if smallest else np.argmax(values))
-    return Extremum(float(values[k]), directions[k])
-
-
-def _positive(x: FloatArray) -> FloatArray:
-    positive: FloatArray = np.maximum(x, 0.0)
-    return positive

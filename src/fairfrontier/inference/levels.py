@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +12,20 @@ from ..errors import InputError
 
 SMALL = 1e-6
 """The paper's uniformity constant: added to the level of the quantile and to the quantile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A statistic, the direction that decides it and its draws (B,) under the null."""
+
+    statistic: float
+    direction: FloatArray
+    draws: FloatArray
+
+    @property
+    def p_value(self) -> float:
+        """(1 + draws at or above the statistic) / (1 + draws)."""
+        return p_value(self.draws, self.statistic)
 
 
 def step_size(n: int) -> float:

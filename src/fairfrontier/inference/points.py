@@ -18,8 +18,7 @@ from numba import njit
 from .._typing import BoolArray, FloatArray
 from ..bootstrap import DrawingContext
 from ..data import check_alpha
-from ..geometry import unit_circle
-from .lda import improvement_support
+from ..geometry import improvement_support, unit_circle
 from .levels import SMALL, combine_repetitions, critical_value, kappa, p_value, step_size
 
 Kind = Literal["fairness-accuracy", "pareto"]

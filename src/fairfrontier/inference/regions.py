@@ -156,7 +156,7 @@ def _outline(x: FloatArray, y: FloatArray, p: FloatArray, alpha: float) -> list[
     generator = contourpy.contour_generator(x=wide[0], y=wide[1], z=padded, fill_type="OuterOffset")
     points, offsets = generator.filled(alpha, 2.0)[:2]
     return [
-        np.asarray(part[start:stop], dtype=float)
+        np.asarray(part[start:stop], dtype=float)  # type: ignore[index]
         for part, ends in zip(points, offsets, strict=True)
-        for start, stop in pairwise(ends)
+        for start, stop in pairwise(ends)  # type: ignore[arg-type]
     ]

@@ -181,7 +181,8 @@ class LDATest:
         level = f"{1 - self.alpha:.0%}"
         lines = [
             f"Is there a less discriminatory alternative to {self.name}?",
-            f"Risks: group {r} {self.risk[0]:.4f}, group {b} {self.risk[1]:.4f}, gap {self.risk[0] - self.risk[1]:+.4f}.",
+            f"Risks: group {r} {self.risk[0]:.4f}, group {b} {self.risk[1]:.4f}, "
+            f"gap {self.risk[0] - self.risk[1]:+.4f}.",
             f"Test ({self.method}): statistic {self.statistic:.3f}, critical value {self.critical_value:.3f} at "
             f"alpha {self.alpha:g}, p-value {self.p_value:.4f}"
             + (f" (Holm {self.p_value_adjusted:.4f})" if self.p_value_adjusted != self.p_value else "")

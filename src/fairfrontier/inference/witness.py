@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..geometry import unit_circle
-from ..support import SupportFunction, group_means
+from ..support import Arcs, SupportFunction, group_means
 from .levels import step_size
 
 N_CANDIDATES = 91
@@ -29,7 +29,7 @@ class Candidate:
     treatment: FloatArray
 
 
-def find_candidate(function: SupportFunction, e_star: FloatArray) -> Candidate:
+def find_candidate(function: SupportFunction, plug_in: Arcs, e_star: FloatArray) -> Candidate:
     """Choose the rule or mixture whose smallest gain over risks ``e_star`` is largest.
 
     Gains are those of group r, of group b and in the gap. They are compared by the plug-in criterion,
@@ -37,7 +37,7 @@ def find_candidate(function: SupportFunction, e_star: FloatArray) -> Candidate:
     """
     q = unit_circle(N_CANDIDATES, 0.75 * np.pi, 1.75 * np.pi, endpoint=True)
     honest = function.estimate.support_set(q)
-    chosen = _largest_smallest_gain(function.plug_in().support_set(q), e_star)
+    chosen = _largest_smallest_gain(plug_in.support_set(q), e_star)
     if smallest_gain(_mix(honest, *chosen), e_star)[()] <= 0.0:
         chosen = _largest_smallest_gain(honest, e_star)
     first, second, share = chosen
