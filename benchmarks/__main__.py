@@ -24,6 +24,17 @@ TARGETS = {
         "largest_difference": ("<", 1e-12),
     },
     "logit_lasso": {"ratio": (">=", 4.0)},
+    "inference": {
+        "robust_units_10000": ("<=", 3.0),
+        "robust_units_1000000": ("<=", 3.0),
+        "sharp_units_10000": ("<=", 3.0),
+        "sharp_units_1000000": ("<=", 3.0),
+        "paper_exact_units_10000": ("<=", 15.0),
+        "frontier_set_units_50000": ("<=", 60.0),
+        "paper_grid_ratio_2000": (">=", 100.0),
+        "robust_ratio_2000": (">=", 300.0),
+        "largest_difference": ("<", 1e-8),
+    },
 }
 
 HOLDS = {">=": operator.ge, "<=": operator.le, "<": operator.lt, ">": operator.gt}

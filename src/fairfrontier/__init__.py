@@ -2,7 +2,8 @@
 
 from importlib.metadata import version as _version
 
-from .frontier import FairFrontier, Risks
+from .estimation import Risks
+from .frontier import FairFrontier
 from .losses import Loss, cost_loss
 
 __version__ = _version("fairfrontier")

@@ -10,7 +10,8 @@ import numpy as np
 from scipy import stats
 
 if TYPE_CHECKING:
-    from .frontier import FairFrontier, Risks
+    from .estimation import Risks
+    from .frontier import FairFrontier
 
 _SET, _LINE, _CURVE, _ALGORITHM = "#f3d9d2", "#8a8a8a", "#1f2a44", "#1b7f4d"
 _MARKERS = ("o", "s", "D")

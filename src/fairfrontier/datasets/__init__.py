@@ -1,10 +1,6 @@
-"""Data sets: generated designs with known population values."""
+"""Data sets: generated designs with known population values, and readers of public files."""
 
-from .designs import (
-    Dataset,
-    PopulationTruth,
-    liu_molinari_truth,
-    make_liu_molinari,
-)
+from .compas import Compas, fetch_compas
+from .designs import Dataset, PopulationTruth, liu_molinari_truth, make_liu_molinari
 
-__all__ = ["Dataset", "PopulationTruth", "liu_molinari_truth", "make_liu_molinari"]
+__all__ = ["Compas", "Dataset", "PopulationTruth", "fetch_compas", "liu_molinari_truth", "make_liu_molinari"]

@@ -63,8 +63,8 @@ def _edges(a, b, mu_r, mu_b, out):  # type: ignore[no-untyped-def]
     """Unit directions at which the rule changes on the right half circle, in order."""
     for i in range(a.shape[0]):
         x, y = mu_r * b[i], -mu_b * a[i]
-        length = np.sqrt(x * x + y * y)
-        out[i, 0], out[i, 1] = x / length, y / length
+        scale = 1.0 / np.sqrt(x * x + y * y)
+        out[i, 0], out[i, 1] = scale * x, scale * y
 
 
 @njit(cache=True, nogil=True)
@@ -101,9 +101,15 @@ def _draw_arcs(w, stops, weight, base, change, extra, from_r, values, mirror, ma
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _arc_max(d1, d2, s1, s2, f1, f2):  # type: ignore[no-untyped-def]
-    """Largest q'd over the closed arc between the unit vectors s and f."""
-    best = max(s1 * d1 + s2 * d2, f1 * d1 + f2 * d2)
+def _raise_to(best, d1, d2, s1, s2, f1, f2, chord):  # type: ignore[no-untyped-def]
+    """The larger of ``best`` and q'd over the closed arc between the unit vectors s and f.
+
+    ``chord`` bounds the distance of the arc's directions from f, so that most arcs are dismissed at once.
+    """
+    at_end = f1 * d1 + f2 * d2
+    if at_end + chord * (abs(d1) + abs(d2)) <= best:
+        return best
+    best = max(best, at_end, s1 * d1 + s2 * d2)
     if s1 * d2 - s2 * d1 >= 0.0 and d1 * f2 - d2 * f1 >= 0.0:
         best = max(best, np.sqrt(d1 * d1 + d2 * d2))
     return best
@@ -121,7 +127,7 @@ def _parts(edges_hat, v_hat, mirror_hat, edges, v, mirror, c, e, feasibility, se
     mirror1 = (1.0 - c) * mirror_hat[0] + c * mirror[0]
     mirror2 = (1.0 - c) * mirror_hat[1] + c * mirror[1]
     feasibility[:] = -np.inf
-    separation[:] = np.inf
+    separation[:] = -np.inf  # holds max of -D until the end
     i, j, cut = 0, 0, 0
     s1, s2 = 0.0, -1.0
     while True:
@@ -136,23 +142,21 @@ def _parts(edges_hat, v_hat, mirror_hat, edges, v, mirror, c, e, feasibility, se
         if j < m and edges[j, 0] * f2 - edges[j, 1] * f1 > 0.0:
             f1, f2, kind = edges[j, 0], edges[j, 1], 1
         if s1 * f2 - s2 * f1 > SAME_DIRECTION:
+            chord = np.pi * (abs(f1 - s1) + abs(f2 - s2))  # an arc is at most pi / 2 times its chord
             v1 = (1.0 - c) * v_hat[i, 0] + c * v[j, 0]
             v2 = (1.0 - c) * v_hat[i, 1] + c * v[j, 1]
             w1, w2 = mirror1 - v1, mirror2 - v2
             for k in range(n_points):
                 e1, e2 = e[k, 0], e[k, 1]
-                opposite = _arc_max(w1 - e1, w2 - e2, s1, s2, f1, f2)
-                best = max(opposite, _arc_max(e1 - v1, e2 - v2, s1, s2, f1, f2))
-                if best > feasibility[k]:
-                    feasibility[k] = best
+                best = _raise_to(feasibility[k], e1 - v1, e2 - v2, s1, s2, f1, f2, chord)
+                feasibility[k] = _raise_to(best, w1 - e1, w2 - e2, s1, s2, f1, f2, chord)
                 if cut == 0:  # q itself, between (0, -1) and (1, -1): the corner (min(e1, 2 e2 - e1), e2)
-                    depth = -_arc_max(min(e1, 2.0 * e2 - e1) - v1, e2 - v2, s1, s2, f1, f2)
+                    d1, d2 = min(e1, 2.0 * e2 - e1) - v1, e2 - v2
                 elif cut == 1:  # -q, between (-1, 1) and (-1, 0): the corner (e1, min(e2, 2 e1 - e2))
-                    depth = -_arc_max(w1 - e1, w2 - min(e2, 2.0 * e1 - e2), s1, s2, f1, f2)
+                    d1, d2 = w1 - e1, w2 - min(e2, 2.0 * e1 - e2)
                 else:  # -q, between (-1, 0) and (0, -1): e itself
-                    depth = -opposite
-                if depth < separation[k]:
-                    separation[k] = depth
+                    d1, d2 = w1 - e1, w2 - e2
+                separation[k] = _raise_to(separation[k], d1, d2, s1, s2, f1, f2, chord)
         s1, s2 = f1, f2
         if kind == 0:
             i += 1
@@ -162,3 +166,4 @@ def _parts(edges_hat, v_hat, mirror_hat, edges, v, mirror, c, e, feasibility, se
             cut += 1
         else:
             break
+    separation *= -1.0

@@ -91,9 +91,10 @@ def lda_evidence(
     risks = np.vstack([estimated, fixed])
     plug_in = function.plug_in()
     grid = robust_grid(function.n_obs)
-    circle = unit_circle(len(grid))
     sharp = np.array([plug_in.min_separation(e).direction for e in risks])
     reach = [arcs.max_excess(e) for e in risks]
+    # Directions all round are needed only where an algorithm's risks lie outside the estimated set.
+    circle = unit_circle(len(grid) if max(x.value for x in reach) > 0.0 else 0)
     # The witness depends on the estimates alone, so its losses can be drawn along with everything else.
     h_grid = arcs.h(grid)
     candidates = [
@@ -104,12 +105,12 @@ def lda_evidence(
     drawn = np.array([*losses, *[c.losses for c in candidates if c is not None]]).reshape(-1, function.n_obs)
     draws = context.draw(np.vstack([grid, circle, sharp, *[x.direction[None] for x in reach]]), drawn)
     paper = paper_parts(context, losses, risks, directions, kinks) if method == "paper" else []
-    k, found = len(grid), []
+    k, m, found = len(grid), len(grid) + len(circle), []
     for j, e in enumerate(risks):
         own = _Local(draws, e, draws.risks[:, j] if j < len(losses) else np.broadcast_to(e, (context.n_boot, 2)))
         robust = own.weakest(np.arange(k))
-        at_sharp = own.weakest(np.array([2 * k + j]))
-        on_circle = np.append(np.arange(k, 2 * k), 2 * k + len(risks) + j)
+        at_sharp = own.weakest(np.array([m + j]))
+        on_circle = np.append(np.arange(k, m), m + len(risks) + j)
         feasibility, feasibility_p = own.feasibility(on_circle, reach[j].value)
         decided = {"robust": robust, "sharp": at_sharp}.get(method)
         if decided is None:

@@ -1,0 +1,136 @@
+"""Time of the tests in units of drawing their random numbers, and against the published grid algorithm.
+
+The unit is drawing 1,000 times n exponential numbers with numpy in the same run, on one thread. The published
+algorithm is transcribed plainly, vectorised over rows: for each draw and each grid direction it averages the
+weighted score over all rows.
+"""
+
+import json
+import time
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from fairfrontier.bootstrap import DrawingContext
+from fairfrontier.geometry import improvement_support, unit_circle
+from fairfrontier.inference.lda import lda_evidence
+from fairfrontier.inference.levels import step_size
+from fairfrontier.inference.points import frontier_process, point_tests
+from fairfrontier.support import build_support_function, group_means, make_scores
+
+N_BOOT = 1000
+
+
+def sample(n, seed=0):
+    """Return a support function and the losses of a mediocre algorithm, with informative nuisances."""
+    rng = np.random.default_rng(seed)
+    is_r = rng.random(n) < 0.6
+    signal = np.tanh(rng.normal(size=(n, 2)))
+    own = np.where(is_r, signal[:, 0], signal[:, 1])
+    y = (rng.random(n) < 0.5 - 0.4 * own).astype(float)
+    t = 0.8 * signal * np.array([0.6, 0.4])
+    scores = make_scores(y, 1.0 - 2.0 * y, t, is_r, np.ones(n))
+    decisions = (rng.random(n) < 0.5 - 0.2 * own).astype(float)
+    return build_support_function(scores), (y + decisions * (1.0 - 2.0 * y))[None]
+
+
+def seconds(call, repeat=3):
+    """Best of a few calls."""
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def unit(n, draws=N_BOOT):
+    """Seconds for 1,000 times n exponential numbers, measured on some and scaled up."""
+    generator = np.random.default_rng(0)
+    timed = max(1, min(draws, 50_000_000 // n))
+
+    def call():
+        for _ in range(timed):
+            generator.standard_exponential(n)
+
+    return seconds(call) * draws / timed
+
+
+def published(function, losses, n_directions, n_boot, seed=0):
+    """The published test with numerical derivative, direction by direction: statistic and draws."""
+    s = function.scores
+    n, step = function.n_obs, step_size(function.n_obs)
+    rng = np.random.default_rng(seed)
+    by_group = np.column_stack([s.is_r, ~s.is_r]).astype(float)
+    L0, DL, Z = s.l0[:, None] * by_group, s.dl[:, None] * by_group, losses[0][:, None] * by_group
+    half = unit_circle(n_directions, 0.75 * np.pi, 1.75 * np.pi, endpoint=True)
+    circle = unit_circle(n_directions, endpoint=True)
+
+    def process(w):
+        mu = w @ by_group / n
+        h = np.empty(2 * n_directions)
+        for j, p in enumerate(np.vstack([half, circle]) / mu):
+            h[j] = np.mean(w * (L0 @ p + (DL @ p) * (s.t @ p > 0.0)))
+        return h, w @ Z / n / mu
+
+    def inner(h, e):
+        apart = (improvement_support(e, half) + h[:n_directions]).min()
+        return (circle @ e - h[n_directions:]).max(), apart
+
+    h_hat, e_hat = process(np.ones(n))
+    f, d = inner(h_hat, e_hat)
+    draws = np.empty(n_boot)
+    for b in range(n_boot):
+        w = rng.standard_exponential(n)
+        h, e = process(w / w.mean())
+        root = np.sqrt(n)
+        moved = inner(h_hat + step * root * (h - h_hat), e_hat + step * root * (e - e_hat))
+        draws[b] = max((moved[0] - f) / step, 0.0) + max((moved[1] - d) / step, 0.0)
+    return np.sqrt(n) * (max(f, 0.0) + max(d, 0.0)), draws
+
+
+def lda(function, losses, n_boot=N_BOOT, **options):
+    context = DrawingContext(function, n_boot, np.random.SeedSequence(1), 1)
+    return lda_evidence(context, losses, np.empty((0, 2)), **options)
+
+
+@threadpool_limits.wrap(limits=1)
+def run() -> dict:
+    """Measure everything on one thread."""
+    small, small_losses = sample(500)
+    for options in ({"method": "robust"}, {"method": "sharp"}, {"method": "paper"}, {"method": "paper", "directions": 50}):
+        lda(small, small_losses, 99, **options)  # compile
+    figures = {}
+    for n in (10_000, 1_000_000):
+        function, losses = sample(n)
+        one = unit(n)
+        for method in ("robust", "sharp"):
+            repeat = 3 if n <= 10_000 else 1
+            figures[f"{method}_units_{n}"] = seconds(lambda: lda(function, losses, method=method), repeat) / one
+        if n == 10_000:
+            figures["paper_exact_units_10000"] = seconds(lambda: lda(function, losses, method="paper")) / one
+    function, losses = sample(50_000)
+    points = group_means(losses[0], function.scores.is_r, function.scores.weight)[0]
+    e = points + 0.05 * np.random.default_rng(2).normal(size=(5000, 2))
+    context = DrawingContext(function, N_BOOT, np.random.SeedSequence(1), 1)
+    point_tests(frontier_process(DrawingContext(small, 99, np.random.SeedSequence(1), 1), "fairness-accuracy"), e[:9], 0.05)
+
+    def region():
+        point_tests(frontier_process(context, "fairness-accuracy"), e, 0.05)
+
+    figures["frontier_set_units_50000"] = seconds(region, 1) / unit(50_000)
+    function, losses = sample(2000)
+    timed = 5
+    reference = seconds(lambda: published(function, losses, 1000, timed), 1) * N_BOOT / timed
+    grid = {"method": "paper", "directions": 1000}
+    figures["reference_draws_timed"] = timed
+    figures["paper_grid_ratio_2000"] = reference / seconds(lambda: lda(function, losses, **grid))
+    figures["robust_ratio_2000"] = reference / seconds(lambda: lda(function, losses, method="robust"))
+    statistic, _ = published(function, losses, 200, 1)
+    mine = lda(function, losses, 99, method="paper", directions=200)[0].statistic
+    figures["largest_difference"] = abs(statistic - mine)
+    return figures
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(), indent=2))

@@ -1,0 +1,37 @@
+"""The COMPAS reader: the published counts, and its refusals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from shared import shared_path
+
+from fairfrontier import FairFrontier
+from fairfrontier.datasets import fetch_compas
+from fairfrontier.errors import InputError, MarginWarning
+
+
+def test_rows_and_filters():
+    path = shared_path("data", "compas_two_years.csv")
+    data = fetch_compas(path=path)
+    assert len(data.y) == 5278  # 3,175 African-American and 2,103 Caucasian people in the usual analyses
+    assert np.count_nonzero(data.sensitive_features == "African-American") == 3175
+    assert len(data.y) + sum(data.excluded.values()) == len(pd.read_csv(path))
+    assert set(data.decile_score) == set(range(1, 11))
+    assert set(data.y) == {0, 1}
+    assert data.X.shape == (5278, 7)
+
+
+def test_all_covariates_are_discrete_and_the_warning_says_so():
+    data = fetch_compas(path=shared_path("data", "compas_two_years.csv"))
+    with pytest.warns(MarginWarning, match="all covariates are discrete"):
+        FairFrontier(learner="factored-logit", random_state=0).fit(
+            data.X, data.y, sensitive_features=data.sensitive_features
+        )
+
+
+def test_refusals(tmp_path):
+    with pytest.raises(InputError, match="There is no file"):
+        fetch_compas(path=tmp_path / "absent.csv")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="lacks the columns"):
+        fetch_compas(path=tmp_path / "other.csv")
