@@ -13,6 +13,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
@@ -88,3 +89,18 @@ def replicate(number, n, design, model, learner="factored-logit", n_boot=500):
 
 
 COLUMNS = ("replication", "n", "design", "nuisance", "hypothesis", "method", "p_value")
+
+
+def run_study(n, replications, n_jobs=2):
+    """All replications of both designs: rejection rates at 5% by design, nuisance, hypothesis and method."""
+    model = status_quo()
+    tasks = [(number, design) for number in range(replications) for design in ("balanced", "skewed")]
+    found = Parallel(n_jobs=n_jobs)(delayed(replicate)(number, n, design, model) for number, design in tasks)
+    table = pd.DataFrame([row for rows in found for row in rows], columns=COLUMNS)
+    return rejection_rates(table)
+
+
+def rejection_rates(table, alpha=0.05):
+    """Share of p-values at or below alpha."""
+    rejected = table.assign(rejected=table["p_value"] <= alpha)
+    return rejected.groupby(["design", "nuisance", "method", "hypothesis"])["rejected"].mean()

@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from fairfrontier.bootstrap import for_each_draw, make_plan
 from fairfrontier.support import make_scores
 
 AXES = np.array([[1, 0], [0, 1], [-1, 0], [0, -1], [1, 1], [1, -1], [-1, 1], [-1, -1]], dtype=float)
@@ -127,6 +128,18 @@ def line_infimum(scores):
                 q = np.array([np.cos(x), np.sin(x)])
                 best = min(best, float(q @ value / -(q[0] + q[1])))
     return best
+
+
+def weights_of_draws(function, n_boot, seed):
+    """The random multipliers (B, n) of every draw, in the order of the rows."""
+    plan = make_plan(function, np.empty((0, function.n_obs)))
+    found = np.full((n_boot, function.n_obs), np.nan)
+
+    def keep(number, w):
+        found[number, plan.rows] = w
+
+    for_each_draw(plan, keep, n_boot=n_boot, seed=seed)
+    return found
 
 
 @st.composite

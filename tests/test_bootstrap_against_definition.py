@@ -10,24 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_frontier_properties import fit, rows
 
-from fairfrontier.bootstrap import check_draws, draw_process, for_each_draw, make_plan
+from fairfrontier.bootstrap import check_draws, draw_process
 from fairfrontier.errors import InputError
 from fairfrontier.geometry import unit_circle
 from fairfrontier.support import build_support_function, make_scores
 
 SEED = np.random.SeedSequence(5)
-
-
-def weights_of_draws(function, n_boot, seed=SEED, n_jobs=None):
-    """The random multipliers (B, n) of every draw, in the order of the rows."""
-    plan = make_plan(function, np.empty((0, function.n_obs)))
-    found = np.full((n_boot, function.n_obs), np.nan)
-
-    def keep(number, w):
-        found[number, plan.rows] = w
-
-    for_each_draw(plan, keep, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
-    return found
 
 
 def plain_draws(scores, q, losses, multipliers):
@@ -65,7 +53,7 @@ def test_every_draw_is_a_reestimation(case, clustered):
         scores = with_clusters(scores, rng)
     function = build_support_function(scores)
     losses = np.vstack([scores.l0, scores.l0 + scores.dl * rng.random(len(scores.l0))])
-    multipliers = weights_of_draws(function, 99)
+    multipliers = plain.weights_of_draws(function, 99, SEED)
     q = far_from_perpendicular(scores, np.vstack([rng.normal(size=(6, 2)), plain.AXES]), multipliers[:3])
     draws = draw_process(function, q, losses, n_boot=99, seed=SEED)
     h, risks = plain_draws(scores, q, losses, multipliers[:3])
@@ -90,7 +78,7 @@ def test_ties_at_the_axes_stay_untreated_in_every_draw():
     q = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0], [-1.0, -0.0], [-0.0, -1.0], [3.0, 0.0]])
     function = build_support_function(scores)
     draws = draw_process(function, q, n_boot=99, seed=SEED)
-    h, _ = plain_draws(scores, q, [], weights_of_draws(function, 99))
+    h, _ = plain_draws(scores, q, [], plain.weights_of_draws(function, 99, SEED))
     np.testing.assert_allclose(draws.h, h, rtol=0, atol=1e-12)
     assert np.ptp(h, axis=0).min() > 0
     # treating the tied rows would change the answer: the check above is not empty
@@ -107,7 +95,7 @@ def test_groups_of_one_row_and_rows_that_no_direction_treats():
     draws = draw_process(build_support_function(scores), q, scores.l0[None], n_boot=99, seed=SEED)
     # a group's mean over one row never varies; only mu does, and with it which rules the directions pick
     np.testing.assert_allclose(draws.risks, np.broadcast_to([[0.3, 0.7]], (99, 1, 2)))
-    h, _ = plain_draws(scores, q, [], weights_of_draws(build_support_function(scores), 99))
+    h, _ = plain_draws(scores, q, [], plain.weights_of_draws(build_support_function(scores), 99, SEED))
     np.testing.assert_allclose(draws.h, h, atol=1e-13)
     still = replace(scores, t=np.zeros((2, 2)))
     draws = draw_process(build_support_function(still), q, n_boot=99, seed=SEED)
@@ -150,7 +138,7 @@ def test_what_is_drawn_along_changes_nothing():
 def test_rows_of_a_cluster_share_one_weight():
     function = sample(clusters=40)
     codes = function.scores.clusters
-    w = weights_of_draws(function, 99)
+    w = plain.weights_of_draws(function, 99, SEED)
     for c in range(40):
         assert (w[:, codes == c] == w[:, codes == c][:, :1]).all()
     by_cluster = np.array([w[:, codes == c][:, 0] for c in range(40)])
@@ -159,7 +147,7 @@ def test_rows_of_a_cluster_share_one_weight():
 
 def test_weights_are_exponential_and_independent_between_rows_and_draws():
     function = sample(n=500)
-    w = weights_of_draws(function, 800)
+    w = plain.weights_of_draws(function, 800, SEED)
     assert w.min() > 0
     for power, moment in ((1, 1.0), (2, 2.0), (3, 6.0)):
         assert np.mean(w**power) == pytest.approx(moment, rel=0.03)
@@ -191,6 +179,7 @@ def test_memory_is_independent_of_rows_times_draws():
     assert peaks[1] - peaks[0] < 2 * results + 200_000  # only the results grow with the draws
 
 
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
 @pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("clustered", [False, True])
 def test_draws_of_a_fitted_object_are_reestimations_of_the_whole_object(bounded, clustered):
@@ -207,7 +196,7 @@ def test_draws_of_a_fitted_object_are_reestimations_of_the_whole_object(bounded,
     q = unit_circle(9, 0.1)
     draws = context.draw(q)
     np.testing.assert_allclose(draws.h_hat, ff.support(q), atol=1e-13)
-    multipliers = weights_of_draws(context.function, 99, context.seed)
+    multipliers = plain.weights_of_draws(context.function, 99, context.seed)
     for b in (0, 1, 50, 98):
         again = fit(data, sample_weight=weight * multipliers[b], **arguments)
         np.testing.assert_allclose(draws.h[b], again.support(q), atol=1e-12)

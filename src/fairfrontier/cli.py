@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from . import __version__
 from .datasets import make_liu_molinari
 from .errors import FairFrontierError
 from .frontier import FairFrontier
+from .inference.results import LDATests
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Audit decision algorithms for two groups.")
 
@@ -37,17 +38,21 @@ def demo(
         X, y, group = make_liu_molinari(rows, design="skewed", random_state=seed)
         ff = FairFrontier(learner="factored-logit", random_state=seed, verbose=True)
         ff.fit(X, y, sensitive_features=group)
-        decisions = _status_quo(seed).predict_proba(X)[:, 1]
-        risks = ff.risks(decisions)
+        score = _status_quo(seed).predict_proba(X)[:, 1]
+        algorithms = {"the logistic lottery": score, "the logistic rule cut at 1/2": (score > 0.5).astype(float)}
+        tests = cast(LDATests, ff.test_lda(algorithms, randomised=True))
+        region = ff.frontier_confidence_set()
     except FairFrontierError as error:
         console.print(f"Error: {error}")
         raise typer.Exit(2) from error
     console.print(ff.summary())
-    console.print("\nThe algorithm in use: a logistic regression whose probability is the chance of treatment")
-    console.print(risks.to_frame().round(4).to_string())
+    console.print("\nTwo algorithms in use: a logistic regression whose probability is the chance of treatment,")
+    console.print("and the same regression treating everyone above one half.")
+    for test in tests.values():
+        console.print("\n" + test.summary())
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "frontier.png"
-    ff.plot(decisions={"algorithm in use": decisions}).figure.savefig(picture, dpi=150)
+    ff.plot(decisions=algorithms, region=region).figure.savefig(picture, dpi=150)
     console.print(f"\nPicture: {picture}")
 
 

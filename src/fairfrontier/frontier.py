@@ -8,6 +8,7 @@ from typing import Any, get_args
 import numpy as np
 
 from ._algorithms import Algorithms, read_algorithms
+from ._progress import progress_bar
 from ._summary import summary_text
 from ._typing import ArrayLike, FloatArray
 from .bootstrap import DrawingContext, check_draws
@@ -223,8 +224,24 @@ class FairFrontier(FrontierEstimator):
         self._check_fitted()
         return summary_text(self)
 
-    def plot(self, ax: Any = None, *, decisions: ArrayLike | Mapping[str, ArrayLike] | None = None) -> Any:
-        """Draw the feasible set, the frontier, the points and, if given, algorithms; returns the axes."""
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        region: FrontierRegion | None = None,
+    ) -> Any:
+        """Draw the feasible set, the frontier and the points; returns the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; default a new figure.
+        decisions : column or mapping of names to columns, optional
+            Algorithms to show with their intervals; values between 0 and 1 are read as lotteries.
+        region : FrontierRegion, optional
+            A confidence set from `frontier_confidence_set` or `pareto_confidence_set`.
+        """
         self._check_fitted()
         try:
             from .plots import plot_frontier
@@ -234,7 +251,7 @@ class FairFrontier(FrontierEstimator):
             ) from error
         named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
         risks = {name: self.risks(values) for name, values in (named or {}).items()}
-        return plot_frontier(self, ax=ax, risks=risks)
+        return plot_frontier(self, ax=ax, risks=risks, region=region)
 
     def _contexts(self) -> list[DrawingContext]:
         return [
@@ -288,7 +305,8 @@ class FairFrontier(FrontierEstimator):
             return frontier_tests(processes, self._central, points, self.groups_, level).p_value
 
         box = region_box(curve, self.support_function_)
-        return frontier_region(kind, test, curve, box, self.groups_, level)
+        with progress_bar("Testing points of the plane", show=self.verbose) as progress:
+            return frontier_region(kind, test, curve, box, self.groups_, level, progress=progress)
 
     def _read_algorithms(
         self, decisions: Any, risks: Any, randomised: bool = False, threshold: float | None = None

@@ -12,15 +12,23 @@ from scipy import stats
 if TYPE_CHECKING:
     from .estimation import Risks
     from .frontier import FairFrontier
+    from .inference.regions import FrontierRegion
 
-_SET, _LINE, _CURVE, _ALGORITHM = "#f3d9d2", "#8a8a8a", "#1f2a44", "#1b7f4d"
+_SET, _LINE, _CURVE, _ALGORITHM, _REGION = "#f3d9d2", "#8a8a8a", "#1f2a44", "#1b7f4d", "#7d8597"
 _MARKERS = ("o", "s", "D")
 
 
-def plot_frontier(ff: FairFrontier, *, ax: Any = None, risks: Mapping[str, Risks] | None = None) -> Any:
+def plot_frontier(
+    ff: FairFrontier,
+    *,
+    ax: Any = None,
+    risks: Mapping[str, Risks] | None = None,
+    region: FrontierRegion | None = None,
+) -> Any:
     """Draw the estimated feasible set, its frontier, the best and fairest points, and algorithms.
 
-    Error bars of an algorithm are 1 - alpha intervals for each of its two risks by itself.
+    Error bars of an algorithm are 1 - alpha intervals for each of its two risks by itself. A confidence
+    ``region`` covers each point of the frontier, not the whole curve, with its level.
     """
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 6.0), layout="constrained")
@@ -28,6 +36,10 @@ def plot_frontier(ff: FairFrontier, *, ax: Any = None, risks: Mapping[str, Risks
     polygon = ff.feasible_set().vertices
     if len(polygon):
         ax.fill(*polygon.T, facecolor=_SET, edgecolor="#d9a79a", linewidth=0.8, label="feasible set (estimate)")
+    if region is not None:
+        for ring in region.polygons:
+            ax.fill(*ring.T, facecolor=_REGION, alpha=0.45, linewidth=0.0)
+        ax.fill([], [], facecolor=_REGION, alpha=0.45, label=f"{1 - region.alpha:.0%} confidence set, point by point")
     curve = ff.frontier().points
     ax.plot(*curve.T, color=_CURVE, linewidth=2.0, label="fairness-accuracy frontier (estimate)")
     points = ff.points_.to_numpy()[:, :2]
@@ -53,5 +65,5 @@ def plot_frontier(ff: FairFrontier, *, ax: Any = None, risks: Mapping[str, Risks
     ends = (low - margin, high + margin)
     ax.plot(ends, ends, linestyle="--", linewidth=1.0, color=_LINE, zorder=0, label="equal risks")
     ax.set(xlim=ends, ylim=ends, aspect="equal", xlabel=f"risk of group {r}", ylabel=f"risk of group {b}")
-    ax.legend(loc="upper right", fontsize=8, frameon=False)
+    ax.legend(loc="best", fontsize=8, frameon=False)
     return ax

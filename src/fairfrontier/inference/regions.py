@@ -14,10 +14,12 @@ from .._typing import ArrayLike, BoolArray, FloatArray
 from ..data import check_alpha
 from ..geometry import polygon_area, unit_circle
 from ..support import SupportFunction, check_risks
-from .points import Kind
+from .points import BLOCK, Kind
 
 COARSE = 16
 """Cells along each side of the first lattice."""
+MAX_WIDENINGS = 20
+"""How often the box may be widened before accepted points at its border are put up with."""
 LEVELS = 3
 """How often cells are halved: the finest lattice has COARSE 2^LEVELS cells along each side."""
 
@@ -76,13 +78,14 @@ def frontier_region(
     alpha: float,
     *,
     levels: int = LEVELS,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> FrontierRegion:
     """Invert ``test`` (points (k, 2) to p-values (k,)) over a box, refining where membership changes.
 
     Cells that the estimated ``curve`` (k, 2) passes through, and their neighbours, are always refined, so that
     a set thinner than a coarse cell is not overlooked.
     """
-    low, high = box
+    low, high = _reach_all(test, *box, alpha)
     size = COARSE * 2**levels
     x, y = (np.linspace(low[i], high[i], size + 1) for i in (0, 1))
     p = np.full((size + 1, size + 1), np.nan)
@@ -91,7 +94,11 @@ def frontier_region(
     wanted[::stride, ::stride] = True
     while True:
         rows, columns = np.nonzero(wanted & np.isnan(p))
-        p[rows, columns] = test(np.column_stack([x[columns], y[rows]]))
+        for at in range(0, len(rows), BLOCK):
+            some = slice(at, at + BLOCK)
+            p[rows[some], columns[some]] = test(np.column_stack([x[columns[some]], y[rows[some]]]))
+            if progress is not None:
+                progress(min(at + BLOCK, len(rows)), len(rows), f"lattice of {size // stride} cells")
         if stride == 1:
             break
         corners = p[::stride, ::stride]
@@ -107,6 +114,28 @@ def frontier_region(
             wanted[block, across] = True
     tested = int(np.count_nonzero(~np.isnan(p)))
     return FrontierRegion(kind, groups, alpha, x, y, _fill(p), tested, test)
+
+
+def _reach_all(
+    test: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray, alpha: float
+) -> tuple[FloatArray, FloatArray]:
+    """Widen a box on the sides where points of its border are still accepted."""
+    low, high = low.copy(), high.copy()
+    for _ in range(MAX_WIDENINGS):
+        x, y = (np.linspace(low[i], high[i], 2 * COARSE + 1) for i in (0, 1))
+        sides = [
+            (low, 0, np.column_stack([np.full_like(y, low[0]), y])),
+            (high, 0, np.column_stack([np.full_like(y, high[0]), y])),
+            (low, 1, np.column_stack([x, np.full_like(x, low[1])])),
+            (high, 1, np.column_stack([x, np.full_like(x, high[1])])),
+        ]
+        reached = [(end, axis) for end, axis, border in sides if (test(border) > alpha).any()]
+        if not reached:
+            break
+        width = high - low
+        for end, axis in reached:
+            end[axis] += (0.3 if end is high else -0.3) * width[axis]
+    return low, high
 
 
 def region_box(curve: FloatArray, function: SupportFunction) -> tuple[FloatArray, FloatArray]:

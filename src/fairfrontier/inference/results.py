@@ -235,7 +235,7 @@ def _describe(w: Witness, groups: tuple[Any, Any], alpha: float, level: str) -> 
         else "existence is shown, this particular alternative is not yet confirmed"
     )
     return [
-        f"An alternative, {kind}: lower risk by {gains}; bounds hold together with level {level}; {status}.",
+        f"An alternative, {kind}. Gains: {gains}; the bounds hold together with level {level}; {status}.",
         _rates("The alternative", w.selection_rate, groups),
     ]
 

@@ -25,6 +25,9 @@ from fairfrontier.learners.base import DirectLearner, FactoredLearner, Learner
 from fairfrontier.learners.composite import PartiallyLinearLearner, StackLearner
 from fairfrontier.learners.estimators import Family, NumericColumns, family_of
 
+RELAXED = (1.0, 0.1)
+"""Factors of the relaxed lasso among which the logit presets choose."""
+
 
 def _model(estimator: Any, standardise: bool = False) -> Pipeline:
     return Pipeline([("columns", NumericColumns(standardise)), ("model", estimator)])
@@ -37,8 +40,14 @@ def _tuned_parameters(fitted: Pipeline) -> dict[str, Any]:
     return {"model": Lasso(alpha=float(model.alpha_), tol=model.tol, max_iter=model.max_iter)}
 
 
-def _logit_family(penalty: float | None, n_penalties: int, n_tuning_folds: int, regressor: Pipeline | None) -> Family:
-    classifier = L1LogisticRegression(penalty=penalty, n_penalties=n_penalties, n_tuning_folds=n_tuning_folds)
+def _logit_family(
+    penalty: float | None,
+    n_penalties: int,
+    n_tuning_folds: int,
+    relax: tuple[float, ...],
+    regressor: Pipeline | None,
+) -> Family:
+    classifier = L1LogisticRegression(penalty, n_penalties, n_tuning_folds, relax=relax)
     return Family(_model(classifier), regressor, tuned_parameters=_tuned_parameters)
 
 
@@ -138,6 +147,7 @@ def logit_lasso(
     n_penalties: int = 50,
     n_tuning_folds: int = 10,
     tune_on_folds: bool = False,
+    relax: tuple[float, ...] | None = None,
 ) -> Learner:
     """L1 multinomial logistic regression of z^g, a class for each of its few values.
 
@@ -149,12 +159,21 @@ def logit_lasso(
         Penalties tried, and folds used, to choose it.
     tune_on_folds : bool
         Choose the penalty anew in every fold instead of once per sample.
+    relax : tuple of float, optional
+        Factors tried for a second fit, on the selected features alone and at the penalty times the factor.
+        By default (1.0, 0.1), with a fixed penalty (1.0,), which is the plain lasso as published.
     """
-    family = _logit_family(penalty, n_penalties, n_tuning_folds, None)
+    factors = relax if relax is not None else RELAXED if penalty is None else (1.0,)
+    family = _logit_family(penalty, n_penalties, n_tuning_folds, factors, None)
     return DirectLearner("logit-lasso", family, penalty is None and not tune_on_folds)
 
 
-def factored_logit(n_penalties: int = 50, n_tuning_folds: int = 10, tune_on_folds: bool = False) -> Learner:
+def factored_logit(
+    n_penalties: int = 50,
+    n_tuning_folds: int = 10,
+    tune_on_folds: bool = False,
+    relax: tuple[float, ...] = RELAXED,
+) -> Learner:
     """L1 logistic regressions of the group, and of the loss difference within each group.
 
     A loss difference of many values is modelled by an L1 linear regression instead.
@@ -165,9 +184,11 @@ def factored_logit(n_penalties: int = 50, n_tuning_folds: int = 10, tune_on_fold
         Penalties tried, and folds used, to choose them.
     tune_on_folds : bool
         Choose the penalties anew in every fold instead of once per sample.
+    relax : tuple of float
+        As for `logit_lasso`; (1.0,) is the plain lasso. It does not concern the linear regression.
     """
     regressor = _lasso(n_penalties, n_tuning_folds)
-    family = _logit_family(None, n_penalties, n_tuning_folds, regressor)
+    family = _logit_family(None, n_penalties, n_tuning_folds, relax, regressor)
     return FactoredLearner("factored-logit", family, not tune_on_folds)
 
 
