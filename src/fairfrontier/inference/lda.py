@@ -31,8 +31,8 @@ Method = Literal["robust", "sharp", "paper"]
 class GainBound:
     """Upper bound on what any alternative can gain, if the learner is consistent.
 
-    D at ``direction`` is the largest gain in the sum of the groups' risks weighted by -direction (where
-    both weights are non-negative); ``estimate`` and ``draws`` (B,) of it.
+    D at ``direction`` is the largest gain in the sum of the two groups' risks weighted by -direction, both weights
+    being non-negative; ``estimate`` and ``draws`` (B,) of it.
     """
 
     direction: FloatArray
@@ -92,6 +92,8 @@ def lda_evidence(
     plug_in = function.plug_in()
     grid = robust_grid(function.n_obs)
     sharp = np.array([plug_in.min_separation(e).direction for e in risks])
+    # Where the plug-in criterion leaves the smallest gain in a weighted sum of the risks, weights >= 0.
+    bounding = np.array([plug_in.max_excess(e, U1, np.pi / 2.0).direction for e in risks])
     reach = [arcs.max_excess(e) for e in risks]
     # Directions all round are needed only where an algorithm's risks lie outside the estimated set.
     circle = unit_circle(len(grid) if max(x.value for x in reach) > 0.0 else 0)
@@ -103,14 +105,14 @@ def lda_evidence(
     ]
     witnessed = [j for j, candidate in enumerate(candidates) if candidate is not None]
     drawn = np.array([*losses, *[c.losses for c in candidates if c is not None]]).reshape(-1, function.n_obs)
-    draws = context.draw(np.vstack([grid, circle, sharp, *[x.direction[None] for x in reach]]), drawn)
+    draws = context.draw(np.vstack([grid, circle, sharp, bounding, *[x.direction[None] for x in reach]]), drawn)
     paper = paper_parts(context, losses, risks, directions, kinks) if method == "paper" else []
     k, m, found = len(grid), len(grid) + len(circle), []
     for j, e in enumerate(risks):
         own = _Local(draws, e, draws.risks[:, j] if j < len(losses) else np.broadcast_to(e, (context.n_boot, 2)))
         robust = own.weakest(np.arange(k))
         at_sharp = own.weakest(np.array([m + j]))
-        on_circle = np.append(np.arange(k, m), m + len(risks) + j)
+        on_circle = np.append(np.arange(k, m), m + 2 * len(risks) + j)
         feasibility, feasibility_p = own.feasibility(on_circle, reach[j].value)
         decided = {"robust": robust, "sharp": at_sharp}.get(method)
         if decided is None:
@@ -122,8 +124,8 @@ def lda_evidence(
         if candidate is not None:
             at = len(losses) + witnessed.index(j)
             witness = make_witness(function, candidate, e, own.e_draws, draws.risks_hat[at], draws.risks[:, at])
-        root = np.sqrt(function.n_obs)
-        bound = GainBound(sharp[j], at_sharp.statistic / root, (at_sharp.statistic + at_sharp.draws) / root)
+        gain, root = own.weakest(np.array([m + len(risks) + j])), np.sqrt(function.n_obs)
+        bound = GainBound(bounding[j], gain.statistic / root, (gain.statistic + gain.draws) / root)
         evidence = Evidence(
             risk=e,
             statistic=decided.statistic,

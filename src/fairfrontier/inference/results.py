@@ -117,9 +117,9 @@ class LDATest:
 
     @property
     def gain_weights(self) -> FloatArray:
-        """Weights (2,) of the groups' risks to which ``gain_bound`` refers; a negative one counts a gain as loss."""
-        direction = self.evidence.gain_bound.direction
-        weights: FloatArray = -direction / np.abs(direction).sum()
+        """Weights (2,) of the groups' risks, summing to one, to which ``gain_bound`` refers."""
+        size = np.abs(self.evidence.gain_bound.direction)
+        weights: FloatArray = size / size.sum()
         return weights
 
     @property
