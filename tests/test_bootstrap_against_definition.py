@@ -25,8 +25,8 @@ def plain_draws(scores, q, losses, multipliers):
     for b, w in enumerate(multipliers):
         weight = scores.weight * w
         for j, loss in enumerate(losses):
-            for g, rows in enumerate((scores.is_r, ~scores.is_r)):
-                risks[b, j, g] = sum(weight[rows] * loss[rows]) / sum(weight[rows])
+            for g, own in enumerate((scores.is_r, ~scores.is_r)):
+                risks[b, j, g] = sum(weight[own] * loss[own]) / sum(weight[own])
     return h, risks
 
 

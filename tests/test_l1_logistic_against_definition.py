@@ -11,7 +11,6 @@ from sklearn.linear_model import LogisticRegression
 
 from fairfrontier import l1_logistic
 from fairfrontier._l1_kernels import log_loss_gradient, shift_to_smallest_norm, weighted_cross_product
-from fairfrontier._l1_solver import Design, PenalisedLoss
 from fairfrontier.errors import InputError, NotFittedError
 from fairfrontier.l1_logistic import L1LogisticRegression, _stratified_folds
 
@@ -234,108 +233,8 @@ def test_cross_validated_log_loss(monkeypatch):
             saga = LogisticRegression(C=c, l1_ratio=1.0, solver="saga", tol=1e-8, max_iter=20_000)
             proba = saga.fit(Z[train], y[train], weight[train]).predict_proba(Z[~train])
             total -= (weight[~train] * np.log(proba[np.arange(len(proba)), code[~train]])).sum()
-        assert model.cv_log_loss_[at, 0] == pytest.approx(total / weight.sum(), abs=1e-6)
+        assert model.cv_log_loss_[at] == pytest.approx(total / weight.sum(), abs=1e-6)
     assert model.penalty_ == model.penalties_[np.argmin(model.cv_log_loss_)]
-
-
-# --- the relaxed lasso -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["plain", "two classes", "four classes", "more features than rows"])
-def test_relaxed_fit_is_a_fit_on_the_selected_features(name):
-    X, y, weight = sample(name)
-    penalty, factor = 0.04, 0.2
-    used = L1LogisticRegression(penalty).fit(X, y, weight).coef_.any(axis=0)
-    assert 0 < used.sum() < X.shape[1]
-    relaxed = L1LogisticRegression(penalty, relax=(factor,)).fit(X, y, weight)
-    assert not relaxed.coef_[:, ~used].any()
-    assert (relaxed.penalty_, relaxed.relax_) == (penalty, factor)
-    again = L1LogisticRegression(factor * penalty).fit(X[:, used], y, weight)
-    np.testing.assert_allclose(relaxed.predict_proba(X), again.predict_proba(X[:, used]), atol=1e-5)
-    again.coef_, again.intercept_ = relaxed.coef_[:, used], relaxed.intercept_
-    assert largest_violation(again, X[:, used], y, weight) <= 1e-6
-
-
-def test_relaxed_fit_equals_saga():
-    X, y, weight = three_classes()
-    Z, _, sd = standardise(X, weight)
-    options = {"l1_ratio": 1.0, "solver": "saga", "tol": 1e-9, "max_iter": 50_000}
-    select = LogisticRegression(C=1.0 / (0.02 * weight.sum()), **options).fit(Z, y, weight)
-    used = select.coef_.any(axis=0)
-    assert 0 < used.sum() < 8
-    refit = LogisticRegression(C=1.0 / (0.002 * weight.sum()), **options).fit(Z[:, used], y, weight)
-    ours = L1LogisticRegression(0.02, relax=(0.1,)).fit(X, y, weight)
-    np.testing.assert_allclose((ours.coef_ * sd)[:, used], refit.coef_, atol=1e-4)
-    assert not ours.coef_[:, ~used].any()
-
-
-def test_factor_one_is_the_plain_lasso_to_the_bit():
-    X, y, weight = three_classes()
-    plain = L1LogisticRegression(random_state=0).fit(X, y, weight)
-    both = L1LogisticRegression(random_state=0, relax=(0.1, 1.0)).fit(X, y, weight)
-    assert (plain.cv_log_loss_[:, 0] == both.cv_log_loss_[:, 1]).all()
-    assert (plain.penalties_ == both.penalties_).all()
-    assert plain.relax_ == 1.0
-    noise = np.random.default_rng(3).permutation(y)
-    plain = L1LogisticRegression(random_state=0).fit(X, noise, weight)
-    both = L1LogisticRegression(random_state=0, relax=(0.1, 1.0)).fit(X, noise, weight)
-    assert both.relax_ == 1.0
-    assert (plain.coef_ == both.coef_).all()
-
-
-def test_given_penalty_and_factor_equal_the_tuned_fit():
-    X, y, weight = three_classes(p=15, seed=1)
-    tuned = L1LogisticRegression(random_state=0, relax=(1.0, 0.1)).fit(X, y, weight)
-    assert tuned.relax_ == 0.1
-    given = L1LogisticRegression(tuned.penalty_, relax=(tuned.relax_,)).fit(X, y, weight)
-    np.testing.assert_allclose(given.coef_, tuned.coef_, atol=1e-5)
-
-
-def test_choice_equals_a_search_over_penalties_and_factors(monkeypatch):
-    monkeypatch.setattr(l1_logistic, "PATH_TOL", 1e-7)
-    X, y, weight = three_classes(n=200, p=6, seed=5)
-    relax = (0.1, 1.0, 0.4)
-    model = L1LogisticRegression(n_penalties=20, n_tuning_folds=3, random_state=4, relax=relax)
-    model.fit(X, y, weight)
-    Z, _, _ = standardise(X, weight)
-    code = np.searchsorted(model.classes_, y)
-    fold = _stratified_folds(code, 3, np.random.default_rng(4))
-
-    def solution(features, train, penalty):
-        share = weight[train] / weight[train].sum()
-        problem = PenalisedLoss(Design.of(Z[train][:, features], code[train], share, 3), 500)
-        assert problem.minimise(penalty, 1e-8)
-        return problem.coefficient
-
-    table = np.zeros((len(model.penalties_), 3))
-    for i, penalty in enumerate(model.penalties_):
-        for m in range(3):
-            train, held = fold != m, np.flatnonzero(fold == m)
-            used = np.flatnonzero(solution(np.arange(6), train, penalty)[:, 1:].any(axis=0))
-            for j, factor in enumerate(relax):
-                b = solution(used if factor < 1.0 else np.arange(6), train, factor * penalty)
-                z = Z[held][:, used] if factor < 1.0 else Z[held]
-                for row, at in zip(z, held, strict=True):
-                    p = probabilities((b[:, 0] + b[:, 1:] @ row).tolist())
-                    table[i, j] -= weight[at] * math.log(p[code[at]]) / weight.sum()
-    tried = np.isfinite(model.cv_log_loss_)
-    np.testing.assert_allclose(model.cv_log_loss_[tried], table[tried], atol=1e-5)
-    best = table[:, 1].argmin()
-    assert tried[:, 1].all()
-    assert tried[: best + 1].all()
-    assert not tried[best + 1 :, [0, 2]].any()
-    table[~tried] = np.inf
-    at, factor = np.unravel_index(table.argmin(), table.shape)
-    assert model.penalty_ == model.penalties_[at]
-    assert model.relax_ == relax[factor] < 1.0
-
-
-def test_relaxing_keeps_fewer_features_and_shrinks_them_less():
-    X, y, _ = three_classes(n=2_000, p=25)
-    plain = L1LogisticRegression(random_state=0).fit(X, y)
-    relaxed = L1LogisticRegression(random_state=0, relax=(1.0, 0.1)).fit(X, y)
-    assert relaxed.coef_.any(axis=0).sum() < plain.coef_.any(axis=0).sum()
-    assert np.ptp(relaxed.coef_[:, 0]) > np.ptp(plain.coef_[:, 0])
 
 
 def test_folds_are_stratified_and_random():
@@ -362,6 +261,72 @@ def test_tuning_finds_the_signal_and_drops_the_noise():
     noise = np.random.default_rng(3).permutation(y)
     assert L1LogisticRegression(random_state=0).fit(X, y).coef_[:, 0].any()
     assert np.abs(L1LogisticRegression(random_state=0).fit(X, noise).coef_).max() < 0.1
+
+
+# --- the adaptive lasso ------------------------------------------------------------------------------------
+
+
+def spread_of(coefficient):
+    """How far apart the classes' coefficients lie, feature by feature."""
+    return np.array([max(column) - min(column) for column in coefficient.T.tolist()])
+
+
+@pytest.mark.parametrize("name", ["plain", "two classes", "four classes", "more features than rows"])
+def test_second_fit_divides_each_penalty_by_the_spread(name):
+    X, y, weight = sample(name)
+    first = L1LogisticRegression(0.04).fit(X, y, weight)
+    model = L1LogisticRegression(0.04, adaptive=True).fit(X, y, weight)
+    Z, coefficient, intercept = on_standardised_scale(model, X, weight)
+    spread = spread_of(on_standardised_scale(first, X, weight)[1])
+    assert 0 < coefficient.any(axis=0).sum() < (spread > 0.0).sum() < len(spread)
+    assert not coefficient[:, spread == 0.0].any()
+    penalty = 2.0 / (sum(weight) ** 2 / sum(weight**2))
+    _, gradient, by_intercept = loss_and_gradient(Z, y, weight, coefficient, intercept)
+    np.testing.assert_allclose(by_intercept, 0.0, atol=1e-6)
+    for j in np.flatnonzero(spread):
+        for b, g in zip(coefficient[:, j], gradient[:, j], strict=True):
+            # derivative g = -(penalty / spread) sign(b) if b != 0, |g| <= penalty / spread if b = 0
+            violation = abs(spread[j] * g + penalty * np.sign(b)) if b != 0.0 else abs(spread[j] * g) - penalty
+            assert violation <= 1e-6
+
+
+def test_adaptive_fit_equals_saga():
+    X, y, weight = three_classes()
+    Z, _, sd = standardise(X, weight)
+    options = {"l1_ratio": 1.0, "solver": "saga", "tol": 1e-9, "max_iter": 50_000}
+    first = LogisticRegression(C=1.0 / (0.02 * weight.sum()), **options).fit(Z, y, weight)
+    spread = spread_of(first.coef_)
+    penalty = 2.0 * (weight**2).sum() / weight.sum() ** 2
+    second = LogisticRegression(C=1.0 / (penalty * weight.sum()), **options).fit(Z * spread, y, weight)
+    ours = L1LogisticRegression(0.02, adaptive=True).fit(X, y, weight)
+    np.testing.assert_allclose(ours.coef_ * sd, second.coef_ * spread, atol=1e-4)
+
+
+def test_tuned_adaptive_fit_has_the_penalty_of_the_plain_one():
+    X, y, weight = three_classes(p=15)
+    plain = L1LogisticRegression(random_state=0).fit(X, y, weight)
+    tuned = L1LogisticRegression(random_state=0, adaptive=True).fit(X, y, weight)
+    given = L1LogisticRegression(plain.penalty_, adaptive=True).fit(X, y, weight)
+    assert tuned.penalty_ == plain.penalty_
+    assert (tuned.cv_log_loss_ == plain.cv_log_loss_).all()
+    np.testing.assert_allclose(given.coef_, tuned.coef_, atol=1e-5)
+
+
+def test_second_fit_keeps_fewer_features_and_shrinks_them_less():
+    X, y, _ = three_classes(n=2_000, p=25)
+    plain = L1LogisticRegression(random_state=0).fit(X, y)
+    adaptive = L1LogisticRegression(random_state=0, adaptive=True).fit(X, y)
+    assert adaptive.coef_.any(axis=0).sum() < plain.coef_.any(axis=0).sum()
+    assert np.ptp(adaptive.coef_[:, 0]) > np.ptp(plain.coef_[:, 0])
+
+
+@pytest.mark.parametrize("penalty", [0.5, np.inf])
+def test_second_fit_without_features_predicts_the_shares(penalty):
+    X, y, _ = three_classes()
+    model = L1LogisticRegression(penalty, adaptive=True).fit(X, y)
+    assert not model.coef_.any()
+    shares = [(y == c).mean() for c in model.classes_]
+    np.testing.assert_allclose(model.predict_proba(X[:1])[0], shares, rtol=1e-12)
 
 
 # --- weights, degenerate samples, reproducibility ----------------------------------------------------------
@@ -459,12 +424,7 @@ def test_shift_to_the_smallest_norm():
         ({"n_penalties": 30.5}, "bad-option"),
         ({"tol": 0.0}, "bad-option"),
         ({"max_iter": 0}, "bad-option"),
-        ({"relax": ()}, "bad-option"),
-        ({"relax": 0.5}, "bad-option"),
-        ({"relax": (1.0, 0.0)}, "bad-option"),
-        ({"relax": (1.5,)}, "bad-option"),
-        ({"relax": ("all",)}, "bad-option"),
-        ({"penalty": 0.1, "relax": (1.0, 0.5)}, "bad-option"),
+        ({"adaptive": "yes"}, "bad-option"),
         ({"n_tuning_folds": 1}, "bad-folds"),
         ({"n_tuning_folds": 401}, "bad-folds"),
     ],
