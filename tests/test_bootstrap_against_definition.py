@@ -122,7 +122,7 @@ def test_bits_depend_neither_on_jobs_nor_on_the_number_of_draws(clusters):
         np.testing.assert_array_equal(other.h[:k], one.h[:k])
         np.testing.assert_array_equal(other.risks[:k], one.risks[:k])
     again = draw_process(function, q, losses, n_boot=120, seed=np.random.SeedSequence(6))
-    assert not np.isclose(again.h, one.h).any()
+    assert not (again.h == one.h).any()
 
 
 def test_what_is_drawn_along_changes_nothing():
@@ -214,3 +214,23 @@ def test_draws_must_be_enough_for_the_level():
     assert check_draws(np.int64(199), 0.005) == 199
     with pytest.raises(InputError, match="at least 999"):
         check_draws(998, 0.001)
+
+
+def test_rules_can_be_held_while_the_group_shares_are_drawn():
+    rng = np.random.default_rng(8)
+    n = 60
+    is_r, weight = rng.random(n) < 0.4, rng.exponential(size=n)
+    scores = make_scores(rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)), is_r, weight)
+    function = build_support_function(scores)
+    q = unit_circle(20, 0.03)
+    seed = np.random.SeedSequence(9)
+    held = draw_process(function, q, n_boot=99, seed=seed, hold_rules=True)
+    moving = draw_process(function, q, n_boot=99, seed=seed)
+    np.testing.assert_allclose(held.h_hat, function.estimate.h(q), atol=1e-12)
+    assert not np.allclose(held.h, moving.h, atol=1e-6)
+    treated = scores.t @ (q / function.mu).T > 0  # by the estimated shares, in every draw
+    loss = scores.l0[:, None] + scores.dl[:, None] * treated
+    for number, w in enumerate(plain.weights_of_draws(function, 99, seed)):
+        own = weight * w
+        means = [own[rows] @ loss[rows] / own[rows].sum() for rows in (is_r, ~is_r)]
+        np.testing.assert_allclose(held.h[number], q[:, 0] * means[0] + q[:, 1] * means[1], atol=1e-12)

@@ -168,9 +168,7 @@ def test_polars_strings_and_categories():
 
 
 def test_pandas_columns_with_any_names_and_index():
-    X = pd.DataFrame(
-        {0: [1.0, 2.0, 3.0], "c": pd.Categorical(["u", "v", "u"], categories=["v", "u"])}, index=[5, 3, 5]
-    )
+    X = pd.DataFrame({0: [1.0, 2.0, 3.0], "c": pd.Categorical(["u", "v", "u"], categories=["v", "u"])}, index=[5, 3, 5])
     frame = make_sample(X, pd.Series([0, 1, 1], index=[2, 2, 2]), [0, 1, 1]).X
     assert frame.columns.tolist() == [0, "c"]
     assert frame.index.tolist() == [0, 1, 2]
@@ -180,9 +178,7 @@ def test_pandas_columns_with_any_names_and_index():
 
 @containers
 def test_clusters_are_coded_and_ids_kept(make):
-    sample = make_sample(
-        None, [0, 1, 1, 0], [0, 1, 1, 0], clusters=make(["k", "j", "k", "l"]), ids=make([9, 8, 7, 6])
-    )
+    sample = make_sample(None, [0, 1, 1, 0], [0, 1, 1, 0], clusters=make(["k", "j", "k", "l"]), ids=make([9, 8, 7, 6]))
     assert sample.clusters.tolist() == [0, 1, 0, 2]
     assert sample.clusters.dtype == np.intp
     assert sample.ids.tolist() == [9, 8, 7, 6]

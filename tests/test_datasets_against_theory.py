@@ -41,9 +41,7 @@ def test_truth_equals_averages_over_fresh_rows(design):
         return expit(frame["x1"] - frame["x7"])
 
     loss = np.where(y == 1, 1 - decide(X), decide(X))
-    np.testing.assert_allclose(
-        truth.risks(decide), [loss[group == 1].mean(), loss[group == 0].mean()], atol=0.005
-    )
+    np.testing.assert_allclose(truth.risks(decide), [loss[group == 1].mean(), loss[group == 0].mean()], atol=0.005)
 
 
 def test_covariates_have_the_stated_distributions():

@@ -45,8 +45,7 @@ def test_a_classifier_predicts_the_probability_weighted_values():
         assert np.array_equal(z, data.z(group))
         model = LogisticRegression().fit(data.X, [str(v) for v in z])
         expected = [
-            sum(float(v) * p for v, p in zip(model.classes_, row, strict=True))
-            for row in model.predict_proba(new)
+            sum(float(v) * p for v, p in zip(model.classes_, row, strict=True)) for row in model.predict_proba(new)
         ]
         np.testing.assert_allclose(got.mean, expected, atol=1e-5)
         np.testing.assert_allclose(got.probabilities.sum(axis=1), 1.0)
@@ -140,9 +139,7 @@ def test_stack_averages_its_members_and_keeps_the_weights():
     for group in ("r", "b"):
         a = [weights[group, f"weight of {name}"] for name in learner.components]
         assert sum(a) == pytest.approx(1.0)
-        members = [
-            getattr(fitted.parts[name].predict(new).prediction, group).mean for name in learner.components
-        ]
+        members = [getattr(fitted.parts[name].predict(new).prediction, group).mean for name in learner.components]
         np.testing.assert_allclose(getattr(prediction, group).mean, a[0] * members[0] + a[1] * members[1])
 
 
@@ -161,9 +158,7 @@ def test_numeric_columns_encode_and_standardise():
 def test_a_pipeline_gets_the_frame_as_it_is_and_uses_weights():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=200), "c": rng.choice(["u", "v", "w"], 200)})
-    encode = ColumnTransformer(
-        [("c", OneHotEncoder(handle_unknown="ignore"), ["c"])], remainder="passthrough"
-    )
+    encode = ColumnTransformer([("c", OneHotEncoder(handle_unknown="ignore"), ["c"])], remainder="passthrough")
     model = Pipeline([("encode", encode), ("logit", LogisticRegression())])
     weight = rng.uniform(0.5, 2, 200)
     data = TrainingRows(X, rng.choice([-1.0, 1.0], 200), rng.random(200) < 0.5, weight)
@@ -175,9 +170,7 @@ def test_a_pipeline_gets_the_frame_as_it_is_and_uses_weights():
 
 @pytest.mark.parametrize("learner", ["logit-lasso", LogisticRegression()], ids=str)
 def test_weights_are_repeated_rows(learner):
-    learner = (
-        resolve_learner("logit-lasso", penalty=0.02) if learner == "logit-lasso" else resolve_learner(learner)
-    )
+    learner = resolve_learner("logit-lasso", penalty=0.02) if learner == "logit-lasso" else resolve_learner(learner)
     data = rows(weighted=True)
     repeated = data.take(np.repeat(np.arange(300), data.weight.astype(int)))
     repeated = TrainingRows(repeated.X, repeated.dl, repeated.is_r)

@@ -103,9 +103,7 @@ class Odd(LinearRegression):
         return np.full(len(X), np.nan) if self.output == "nan" else np.zeros(3)
 
 
-@pytest.mark.parametrize(
-    ("output", "match"), [("nan", "60 values that are not finite"), ("short", r"shape \(3,\)")]
-)
+@pytest.mark.parametrize(("output", "match"), [("nan", "60 values that are not finite"), ("short", r"shape \(3,\)")])
 def test_predictions_must_be_one_finite_number_per_row(output, match):
     fitted = fit_learner(resolve_learner(Odd(output)), rows(), SEED)
     with pytest.raises(LearnerError, match=match):

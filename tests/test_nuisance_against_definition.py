@@ -90,9 +90,7 @@ def test_cross_fitting_by_a_plain_loop(weighted):
     for repetition in range(2):
         for fold in range(1, 5):
             held = nuisance.folds[repetition] == fold
-            for column, (label, member) in enumerate(
-                zip(sample.groups, (sample.is_r, ~sample.is_r), strict=True)
-            ):
+            for column, (label, member) in enumerate(zip(sample.groups, (sample.is_r, ~sample.is_r), strict=True)):
                 z = dl * member
                 model = LinearRegression().fit(sample.X[~held], z[~held], sample.weight[~held])
                 predicted = model.predict(sample.X[held])
@@ -101,9 +99,7 @@ def test_cross_fitting_by_a_plain_loop(weighted):
                 w = sample.weight[held]
                 r2 = 1 - np.sum(w * (z[held] - predicted) ** 2) / np.sum(w * (z[held] - mean) ** 2)
                 table = nuisance.quality
-                entry = table[
-                    (table.repetition == repetition + 1) & (table.fold == fold) & (table.group == label)
-                ]
+                entry = table[(table.repetition == repetition + 1) & (table.fold == fold) & (table.group == label)]
                 assert entry.r2.item() == pytest.approx(r2)
                 assert entry.rows.item() == held.sum()
                 assert entry.group_rows.item() == (held & member).sum()
@@ -127,12 +123,8 @@ def test_log_loss_and_group_auc_by_a_plain_loop():
         within = LogisticRegression().fit(sample.X[train], dl[train] > 0).predict_proba(sample.X[held])[:, 1]
         z, z_train = (dl * sample.is_r)[held], (dl * sample.is_r)[~held]
         chosen = np.select([z == 1, z == -1], [p * within, p * (1 - within)], 1 - p)
-        shares = np.select(
-            [z == 1, z == -1], [np.mean(z_train == 1), np.mean(z_train == -1)], np.mean(z_train == 0)
-        )
-        entry = nuisance.quality[
-            (nuisance.quality.fold == fold) & (nuisance.quality.group == sample.groups[0])
-        ]
+        shares = np.select([z == 1, z == -1], [np.mean(z_train == 1), np.mean(z_train == -1)], np.mean(z_train == 0))
+        entry = nuisance.quality[(nuisance.quality.fold == fold) & (nuisance.quality.group == sample.groups[0])]
         assert entry.log_loss.item() == pytest.approx(-np.mean(np.log(chosen)), abs=1e-5)
         assert entry.mean_log_loss.item() == pytest.approx(-np.mean(np.log(shares)))
     assert nuisance.group_auc == pytest.approx(roc_auc_score(sample.is_r, probability), abs=1e-3)
@@ -226,19 +218,14 @@ def test_fit_on_all_predicts_new_rows():
     fitted = fit_on_all(sample, dl, LinearRegression())
     expected = LinearRegression().fit(sample.X, dl * sample.is_r).predict(new)
     np.testing.assert_allclose(fitted.predict(new).delta_theta[:, 0], expected)
-    tuned = [
-        fit_on_all(sample, dl, "lasso", random_state=1, n_jobs=jobs).predict(new).delta_theta
-        for jobs in (1, 2)
-    ]
+    tuned = [fit_on_all(sample, dl, "lasso", random_state=1, n_jobs=jobs).predict(new).delta_theta for jobs in (1, 2)]
     assert np.array_equal(*tuned)
 
 
 def test_the_scale_of_weights_does_not_matter():
     weight = np.random.default_rng(9).uniform(0.2, 3, 300)
     first, second = (
-        cross_fit(
-            *make(sample_weight=scale * weight), LogisticRegression(), n_folds=2, random_state=0
-        ).predictions
+        cross_fit(*make(sample_weight=scale * weight), LogisticRegression(), n_folds=2, random_state=0).predictions
         for scale in (1.0, 1024.0)
     )
     assert np.array_equal(first, second)

@@ -13,9 +13,7 @@ from fairfrontier.nuisance import as_seed, cross_fit, external_nuisance
 def make(n=40, n_r=20, clusters=None, X=True):
     rng = np.random.default_rng(0)
     group = np.where(np.arange(n) < n_r, "red", "blue")
-    return make_sample(
-        rng.normal(size=(n, 2)) if X else None, np.tile([0.0, 1.0], n)[:n], group, clusters=clusters
-    )
+    return make_sample(rng.normal(size=(n, 2)) if X else None, np.tile([0.0, 1.0], n)[:n], group, clusters=clusters)
 
 
 def refused(code, match, call):
@@ -97,9 +95,7 @@ def test_covariates_are_needed():
 @pytest.mark.parametrize("jitter", [-0.1, 2.0, np.nan, "much", True])
 def test_jitter(jitter):
     sample = make()
-    refused(
-        "bad-option", "angle in radians", lambda: cross_fit(sample, 1 - 2 * sample.y, "lasso", jitter=jitter)
-    )
+    refused("bad-option", "angle in radians", lambda: cross_fit(sample, 1 - 2 * sample.y, "lasso", jitter=jitter))
 
 
 @pytest.mark.parametrize("random_state", [-1, 1.5, "one", True, np.random.RandomState(0)])
@@ -116,9 +112,7 @@ def test_random_state(random_state):
     ],
 )
 def test_external_predictions(values, match):
-    sample = make_sample(
-        None, np.tile([0.0, 1.0], 20), np.repeat(["red", "blue"], 20), groups=("red", "blue")
-    )
+    sample = make_sample(None, np.tile([0.0, 1.0], 20), np.repeat(["red", "blue"], 20), groups=("red", "blue"))
     refused("bad-nuisance", match, lambda: external_nuisance(sample, 1 - 2 * sample.y, values))
 
 

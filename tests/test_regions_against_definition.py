@@ -283,7 +283,7 @@ def test_sets_are_nested_in_the_level(region):
 
 def plain_sup_t(case, side):
     q = unit_circle(1000)
-    draws = case.context.draw(q)
+    draws = case.context.draw(q, hold_rules=True)
     error = np.sqrt(np.diag(case.ff.support_covariance(q)) / case.n)
     sup = []
     for b in range(B):

@@ -52,9 +52,7 @@ def test_five_positions(shift, position, expected):
         # the lowest point of the convex boundary on the diagonal, by interpolation between neighbours
         crossing = np.flatnonzero(np.sign(gap) != np.sign(np.roll(gap, -1)))
         share = gap[crossing] / (gap[crossing] - np.roll(gap, -1)[crossing])
-        on_line = boundary[crossing] + share[:, None] * (
-            np.roll(boundary, -1, axis=0)[crossing] - boundary[crossing]
-        )
+        on_line = boundary[crossing] + share[:, None] * (np.roll(boundary, -1, axis=0)[crossing] - boundary[crossing])
         assert points.F[0] == points.F[1]
         assert points.F[0] == pytest.approx(on_line[:, 0].min(), abs=1e-4)
     else:

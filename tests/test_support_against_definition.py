@@ -43,9 +43,7 @@ def test_rows_perpendicular_up_to_rounding_follow_the_sign_of_the_formula():
         residue = p[:, 0] * t[:, 0] + p[:, 1] * t[:, 1]
         checked += np.count_nonzero(residue)
         expected = [plain.support_set(scores, x) for x in q]
-        np.testing.assert_allclose(
-            build_support_function(scores).estimate.support_set(q), expected, atol=1e-13
-        )
+        np.testing.assert_allclose(build_support_function(scores).estimate.support_set(q), expected, atol=1e-13)
     assert checked > 50  # the case is really exercised
 
 

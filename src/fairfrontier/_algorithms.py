@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import narwhals as nw
 import numpy as np
 
+from ._reading import read_column, to_float
 from ._typing import ArrayLike, FloatArray
 from .data import Sample, check_probabilities
 from .errors import InputError
@@ -36,6 +37,7 @@ def read_algorithms(
     randomised: bool,
     threshold: float | None,
     limits: tuple[FloatArray, FloatArray],
+    risks_name: str = "risks",
 ) -> Algorithms:
     """Read decisions (a column, several columns or a mapping of names) or risk pairs.
 
@@ -44,8 +46,12 @@ def read_algorithms(
     that the loss allows on these rows.
     """
     if (decisions is None) == (risks is None):
-        raise InputError("bad-decisions", "Give either `decisions` of an algorithm or fixed `risks`, and not both.")
+        raise InputError("bad-decisions", f"Give either `decisions` or risk pairs `{risks_name}`, and not both.")
+    if not isinstance(randomised, bool):
+        raise InputError("bad-option", f"`randomised` must be True or False, got {randomised!r}.")
     if risks is not None:
+        if randomised or threshold is not None:
+            raise InputError("bad-option", "`randomised` and `threshold` belong to decisions, not to risk pairs.")
         return _read_risks(risks, limits)
     if randomised and threshold is not None:
         raise InputError("bad-option", "`randomised=True` and `threshold` contradict each other: give one of them.")
@@ -58,15 +64,24 @@ def _named(decisions: ArrayLike) -> tuple[dict[str, ArrayLike], bool]:
     if isinstance(decisions, Mapping):
         if not decisions:
             raise InputError("bad-decisions", "`decisions` names no algorithm: give at least one.")
-        return {str(name): values for name, values in decisions.items()}, False
+        return _distinct([(str(name), values) for name, values in decisions.items()]), False
     try:
         frame = nw.from_native(decisions, eager_only=True)
     except TypeError:
         array = np.asarray(decisions)
         if array.ndim == 2:
-            return {f"algorithm {j + 1}": array[:, j] for j in range(array.shape[1])}, False
+            return _distinct([(f"algorithm {j + 1}", array[:, j]) for j in range(array.shape[1])]), False
         return {"the algorithm": decisions}, True
-    return {name: frame[name].to_native() for name in frame.columns}, False
+    return _distinct([(str(column.name), column.to_native()) for column in frame.iter_columns()]), False
+
+
+def _distinct(named: list[tuple[str, ArrayLike]]) -> dict[str, ArrayLike]:
+    if not named:
+        raise InputError("bad-decisions", "`decisions` has no column: give the decisions of at least one algorithm.")
+    names = [name for name, _ in named]
+    if len(set(names)) < len(names):
+        raise InputError("bad-decisions", f"Algorithms must have different names, got {names}.")
+    return dict(named)
 
 
 def _read_decisions(
@@ -76,21 +91,17 @@ def _read_decisions(
     if threshold is not None:
         if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not np.isfinite(threshold):
             raise InputError("bad-option", f"`threshold` must be a finite number, got {threshold!r}.")
-        try:
-            score = np.asarray(values, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise InputError("bad-decisions", f"{label} must be numbers: {error}.") from error
-        if score.shape != (sample.n_given,):
+        column = read_column(values, label)
+        if len(column.values) != sample.n_given:
             raise InputError(
                 "length-mismatch",
-                f"{label} must have one value per row, {sample.n_given}; got {score.shape}.",
+                f"{label} must have one value per row, {sample.n_given} in all; got {len(column.values)}.",
             )
-        score = score[sample.rows]
-        if not np.isfinite(score).all():
-            raise InputError(
-                "bad-decisions",
-                f"{label} have {np.count_nonzero(~np.isfinite(score))} missing or infinite values.",
-            )
+        missing = column.missing[sample.rows]
+        score = to_float(column.values[sample.rows], label, "bad-decisions", "Give one number per row.")
+        bad = np.count_nonzero(missing | ~np.isfinite(score))
+        if bad:
+            raise InputError("bad-decisions", f"{label} have {bad} missing or infinite values; give a number per row.")
         return (score > threshold).astype(float)
     a = check_probabilities(values, label, sample.n_given, code="bad-decisions")[sample.rows]
     between = np.count_nonzero((a > 0.0) & (a < 1.0))
@@ -104,10 +115,16 @@ def _read_decisions(
     return a
 
 
+def _pairs_of(risks: Mapping[str, ArrayLike]) -> FloatArray:
+    return np.vstack([check_risks(pair) for pair in risks.values()])
+
+
 def _read_risks(risks: ArrayLike, limits: tuple[FloatArray, FloatArray]) -> Algorithms:
     names: tuple[str, ...]
     if isinstance(risks, Mapping):
-        names, pairs, single = tuple(map(str, risks)), check_risks(list(risks.values())), False
+        if not risks:
+            raise InputError("bad-risks", "There is no risk pair to test: give at least one.")
+        names, pairs, single = tuple(_distinct([(str(name), e) for name, e in risks.items()])), _pairs_of(risks), False
     else:
         pairs = check_risks(risks)
         single = np.ndim(risks) == 1

@@ -52,9 +52,10 @@ class Design:
             len(present),
         )
 
-    def with_features(self, features: IntArray) -> "Design":
-        """Return the design with only some of the features."""
-        columns = np.ascontiguousarray(self.columns[np.append(0, 1 + features)])
+    def scaled(self, scale: FloatArray) -> "Design":
+        """Return only the features with a positive scale (p,), multiplied by it."""
+        used = np.flatnonzero(scale)
+        columns = np.vstack((self.columns[:1], scale[used, None] * self.columns[1 + used]))
         return Design(np.ascontiguousarray(columns.T), columns, self.label, self.weight, self.n_classes)
 
 
@@ -212,84 +213,3 @@ class PenalisedLoss:
                 break
             length *= 0.5
         return length == 1.0
-
-
-class Refit:
-    """Minima of the penalised loss on only those features that given coefficients use."""
-
-    def __init__(self, design: Design, max_iter: int) -> None:
-        self.design = design
-        self.max_iter = max_iter
-        self._used = np.empty(0, dtype=np.intp)
-        self._restricted: PenalisedLoss | None = None
-        self._found: dict[float, FloatArray] = {}
-
-    def minimise(self, lasso: FloatArray, penalty: float, factor: float, tol: float) -> tuple[FloatArray, bool]:
-        """Minimise at ``factor * penalty`` over the features in use at the coefficients `lasso` (K, 1 + p).
-
-        Returns the coefficients, zero elsewhere, and whether the first-order conditions hold up to `tol`.
-        The start is the last minimum with this factor on these features, or else `lasso`.
-        """
-        used = np.flatnonzero((lasso[:, 1:] != 0.0).any(axis=0))
-        columns = np.append(0, 1 + used)
-        if self._restricted is None or not np.array_equal(used, self._used):
-            self._used, self._found = used, {}
-            self._restricted = PenalisedLoss(self.design.with_features(used), self.max_iter)
-        self._restricted.move_to(self._found.get(factor, lasso[:, columns]))
-        converged = self._restricted.minimise(factor * penalty, tol)
-        self._found[factor] = self._restricted.coefficient
-        coefficient = np.zeros_like(lasso)
-        coefficient[:, columns] = self._restricted.coefficient
-        return coefficient, converged
-
-
-class TuningFold:
-    """A fold of the cross-validation: fits without its rows, and their summed log loss.
-
-    Rows of a class that the other rows lack are not counted. With a single class left nothing is fitted
-    and the loss is zero.
-    """
-
-    def __init__(self, design: Design, held_out: BoolArray, max_iter: int, tol: float) -> None:
-        self.design = design
-        self.kept = ~held_out
-        self.max_iter = max_iter
-        self.tol = tol
-        present = np.unique(design.label[self.kept])
-        counted = np.flatnonzero(held_out & np.isin(design.label, present))
-        self.is_empty = len(present) == 1 or len(counted) == 0
-        self.weight = design.weight[counted]
-        self._columns = np.ascontiguousarray(design.columns[:, counted])
-        self._label = np.searchsorted(present, design.label[counted])
-        self._scores = np.empty((len(present), len(counted)))
-        self._probability = np.empty_like(self._scores)
-        self._path: list[FloatArray] = []
-
-    def _held_out_loss(self, coefficient: FloatArray) -> float:
-        linear_scores(self._columns, coefficient, self._scores)
-        return float(log_loss(self._scores, self._label, self.weight, self._probability))
-
-    def lasso_loss(self, penalties: FloatArray) -> tuple[FloatArray, bool]:
-        """Return the loss at each penalty, and whether all fits converged."""
-        loss, converged = np.zeros(len(penalties)), True
-        if self.is_empty:
-            return loss, converged
-        problem = PenalisedLoss(self.design.subset(self.kept), self.max_iter)
-        for i, penalty in enumerate(penalties):
-            converged = problem.minimise(penalty, self.tol) and converged
-            self._path.append(problem.coefficient.copy())
-            loss[i] = self._held_out_loss(problem.coefficient)
-        return loss, converged
-
-    def refit_loss(self, penalties: FloatArray, factors: tuple[float, ...]) -> tuple[FloatArray, bool]:
-        """Return the loss of the refits by penalty (the first ones of `lasso_loss`) and factor."""
-        loss, converged = np.zeros((len(penalties), len(factors))), True
-        if self.is_empty:
-            return loss, converged
-        refit = Refit(self.design.subset(self.kept), self.max_iter)
-        for i, penalty in enumerate(penalties):
-            for j, factor in enumerate(factors):
-                coefficient, settled = refit.minimise(self._path[i], penalty, factor, self.tol)
-                converged = converged and settled
-                loss[i, j] = self._held_out_loss(coefficient)
-        return loss, converged

@@ -21,6 +21,8 @@ from ._typing import ArrayLike, BoolArray, FloatArray, IntArray, SignArray
 from .errors import InputError
 from .support import SupportFunction, check_directions
 
+JUMP = 0x9E3779B97F4A7C15F39CC0605CEDC835
+"""How far the stretches of neighbouring draws lie apart: 2^128 over the golden ratio, so that all bits differ."""
 MIN_DRAWS = 99
 """Fewest draws that any procedure accepts."""
 
@@ -123,8 +125,13 @@ def draw_process(
     n_boot: int,
     seed: np.random.SeedSequence,
     n_jobs: int | None = None,
+    hold_rules: bool = False,
 ) -> Draws:
-    """Draw h at ``directions`` (K, 2) jointly with the risks of algorithms whose losses are (J, n)."""
+    """Draw h at ``directions`` (K, 2) jointly with the risks of algorithms whose losses are (J, n).
+
+    In each draw the rule of direction q follows the re-estimated group shares, 1{q'M~ t > 0}, as published, unless
+    ``hold_rules`` keeps it at 1{q'M^ t > 0}.
+    """
     check_draws(n_boot)
     q = check_directions(directions)
     plan = make_plan(function, np.empty((0, function.n_obs)) if losses is None else losses)
@@ -132,10 +139,12 @@ def draw_process(
     h = np.empty((n_boot, len(q)))
     risks = np.empty((n_boot, len(plan.extra), 2))
 
+    held = function.mu if hold_rules else np.zeros(2)
+
     def one(number: int, w: FloatArray) -> None:
         _draw_on_directions(
             w, plan.stops, plan.a, plan.b, plan.sign, plan.weight, plan.base, plan.change, plan.extra,
-            q, fold, right, h[number], risks[number],
+            q, fold, right, held, h[number], risks[number],
         )  # fmt: skip
 
     for_each_draw(plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
@@ -143,7 +152,7 @@ def draw_process(
     h_hat, risks_hat = np.empty(len(q)), np.empty((len(plan.extra), 2))
     _draw_on_directions(
         ones, plan.stops, plan.a, plan.b, plan.sign, plan.weight, plan.base, plan.change, plan.extra,
-        q, fold, right, h_hat, risks_hat,
+        q, fold, right, held, h_hat, risks_hat,
     )  # fmt: skip
     return Draws(q, h_hat, h, risks_hat, risks, function.n_obs)
 
@@ -157,9 +166,17 @@ class DrawingContext:
     seed: np.random.SeedSequence
     n_jobs: int | None = None
 
-    def draw(self, directions: ArrayLike, losses: FloatArray | None = None) -> Draws:
+    def draw(self, directions: ArrayLike, losses: FloatArray | None = None, *, hold_rules: bool = False) -> Draws:
         """Draw h at ``directions`` and the risks of ``losses`` (J, n): see `draw_process`."""
-        return draw_process(self.function, directions, losses, n_boot=self.n_boot, seed=self.seed, n_jobs=self.n_jobs)
+        return draw_process(
+            self.function,
+            directions,
+            losses,
+            n_boot=self.n_boot,
+            seed=self.seed,
+            n_jobs=self.n_jobs,
+            hold_rules=hold_rules,
+        )
 
 
 def for_each_draw(
@@ -173,7 +190,7 @@ def for_each_draw(
     """Call ``consume(b, weights)`` for b = 0, ..., n_boot - 1, spread over threads.
 
     ``weights`` (n,) are in the plan's order and valid only during the call. Draw b reads its own stretch
-    of one PCG64 sequence, 2^64 numbers long.
+    of one PCG64 sequence.
     """
     state = np.random.PCG64(seed).state
 
@@ -183,7 +200,7 @@ def for_each_draw(
         raw = np.empty(plan.n_weights)
         for number in numbers_of_draws:
             bits.state = state
-            bits.advance(number << 64)
+            bits.advance(number * JUMP % 2**128)
             generator.standard_exponential(out=raw)
             consume(number, raw if plan.clusters is None else raw[plan.clusters])
 
@@ -248,7 +265,7 @@ def _passed(a, b, start, stop, p1, p2):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _draw_on_directions(  # type: ignore[no-untyped-def]
-    w, stops, a, b, sign, weight, base, change, extra, q, fold, right, h, risks
+    w, stops, a, b, sign, weight, base, change, extra, q, fold, right, held, h, risks
 ):
     """Evaluate h (K,) and the risks (J, 2) under the random weights ``w``: two passes over the rows."""
     mass, level = np.empty(2), np.empty(2)
@@ -260,6 +277,8 @@ def _draw_on_directions(  # type: ignore[no-untyped-def]
         begin = stops[g, 1]
     total_mass = mass[0] + mass[1]
     mu_r, mu_b = mass[0] / total_mass, mass[1] / total_mass
+    if held[0] > 0.0:
+        mu_r, mu_b = held[0], held[1]
     h[:] = 0.0
     begin = 0
     for g in range(2):

@@ -241,8 +241,10 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
         ``tolerance`` (default sqrt(log n / n)) is that of the set estimate `FrontierCurve.contains`.
         """
         self._check_fitted()
-        estimate = self.support_function_.estimate
-        return fa_frontier(estimate, self.n_obs_, tolerance=tolerance, n_points=n_points)
+        function = self.support_function_
+        return fa_frontier(
+            function.estimate, self.n_obs_, plug_in=function.plug_in(), tolerance=tolerance, n_points=n_points
+        )
 
     def pareto_frontier(self, *, tolerance: float | None = None, n_points: int = 512) -> FrontierCurve:
         """Estimated Pareto frontier: no group can be served better without serving the other worse."""

@@ -11,19 +11,18 @@ from ._algorithms import Algorithms, read_algorithms
 from ._progress import progress_bar
 from ._summary import summary_text
 from ._typing import ArrayLike, FloatArray
-from .bootstrap import DrawingContext, check_draws
-from .data import check_alpha
+from .bootstrap import DrawingContext
 from .errors import InputError, MissingDependencyError
 from .estimation import FrontierEstimator
 from .inference.bands import EstimatedFeasibleSet
 from .inference.lda import Method, combine, lda_evidence
-from .inference.levels import check_n_directions
+from .inference.levels import check_level, check_n_directions
 from .inference.points import (
     GRID,
     Derivative,
     Kind,
     PointTests,
-    algorithm_point_tests,
+    algorithm_tests,
     frontier_process,
     frontier_tests,
 )
@@ -139,6 +138,8 @@ class FairFrontier(FrontierEstimator):
         level = self._level(alpha)
         if method not in get_args(Method):
             raise InputError("bad-option", f"`method` must be one of {list(get_args(Method))}, got {method!r}.")
+        if method != "paper" and (directions is not None or not kinks):
+            raise InputError("bad-option", '`directions` and `kinks` belong to method="paper"; leave them out.')
         algorithms = self._read_algorithms(decisions, risks, randomised, threshold)
         l0, dl = self._losses
         losses = l0 + algorithms.decisions * dl if len(algorithms.decisions) else np.empty((0, self.n_obs_))
@@ -260,9 +261,7 @@ class FairFrontier(FrontierEstimator):
         ]
 
     def _level(self, alpha: float | None) -> float:
-        level = check_alpha(self.alpha if alpha is None else alpha)
-        check_draws(self.n_boot, level)
-        return level
+        return check_level(self.alpha if alpha is None else alpha, self.n_boot)
 
     def _test_kind(
         self,
@@ -283,13 +282,13 @@ class FairFrontier(FrontierEstimator):
             raise InputError(
                 "bad-option", f"`derivative` must be one of {list(get_args(Derivative))}, got {derivative!r}."
             )
-        algorithms = self._read_algorithms(decisions, e, randomised, threshold)
+        algorithms = self._read_algorithms(decisions, e, randomised, threshold, risks_name="e")
         if len(algorithms.fixed):
             processes = [frontier_process(context, kind, n_directions) for context in self._contexts()]
             return frontier_tests(processes, self._central, algorithms.fixed, self.groups_, level, derivative)
         l0, dl = self._losses
         losses = l0 + algorithms.decisions * dl
-        return algorithm_point_tests(
+        return algorithm_tests(
             self._contexts(), self._central, kind, losses, self.groups_, level, n_directions, derivative
         )
 
@@ -306,14 +305,20 @@ class FairFrontier(FrontierEstimator):
 
         box = region_box(curve, self.support_function_)
         with progress_bar("Testing points of the plane", show=self.verbose) as progress:
-            return frontier_region(kind, test, curve, box, self.groups_, level, progress=progress)
+            return frontier_region(kind, test, curve, box, self.groups_, level, self.n_boot, progress=progress)
 
     def _read_algorithms(
-        self, decisions: Any, risks: Any, randomised: bool = False, threshold: float | None = None
+        self, decisions: Any, risks: Any, randomised: bool, threshold: float | None, risks_name: str = "risks"
     ) -> Algorithms:
         l0, dl = self._losses
         extremes = np.sort(np.stack([l0, l0 + dl]), axis=0)
         low, high = (self._group_means(values) for values in extremes)
         return read_algorithms(
-            self.sample_, decisions, risks, randomised=randomised, threshold=threshold, limits=(low, high)
+            self.sample_,
+            decisions,
+            risks,
+            randomised=randomised,
+            threshold=threshold,
+            limits=(low, high),
+            risks_name=risks_name,
         )

@@ -9,10 +9,10 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from fairfrontier._l1_kernels import linear_scores
-from fairfrontier._l1_solver import Design, PenalisedLoss, Refit, TuningFold
+from fairfrontier._l1_kernels import linear_scores, log_loss
+from fairfrontier._l1_solver import Design, PenalisedLoss
 from fairfrontier._reading import to_float
-from fairfrontier._typing import ArrayLike, FloatArray, IntArray
+from fairfrontier._typing import ArrayLike, BoolArray, FloatArray, IntArray
 from fairfrontier.errors import InputError, NotFittedError
 
 #: Tolerance of the solutions that only serve as starting points or in cross-validation.
@@ -34,6 +34,11 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     .. math:: -\frac{1}{\sum_i w_i} \sum_i w_i \log p_{y_i}(x_i) + \lambda \sum_{k, j} |\beta_{kj}|.
 
+    The adaptive lasso follows it by a second fit. With the spread :math:`s_j = \max_k \beta_{kj} - \min_k
+    \beta_{kj}` of each feature in the first fit, it drops the features with :math:`s_j = 0` and minimises
+
+    .. math:: -\frac{1}{\sum_i w_i} \sum_i w_i \log p_{y_i}(x_i) + \frac{2}{n} \sum_{k, j} |\beta_{kj}| / s_j.
+
     Parameters
     ----------
     penalty : float, optional
@@ -52,11 +57,8 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Most Newton steps at one penalty.
     random_state : int, numpy.random.Generator or None
         Seed of the tuning folds.
-    relax : tuple of float, default (1.0,)
-        Factors phi, above 0 and up to 1, of the relaxed lasso: the penalty lambda only selects the features,
-        and the coefficients are those of a second fit at phi lambda on the features that have a non-zero
-        coefficient in some class. The factor 1 is the plain lasso. Of several factors the cross-validated
-        log loss chooses, jointly with the penalty; with a given penalty there must be only one.
+    adaptive : bool, default False
+        Whether to make the second fit, which drops more of the noise and shrinks strong signals less.
 
     Attributes
     ----------
@@ -68,30 +70,30 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Intercepts on the original scale; those of the standardised features sum to zero.
     penalty_ : float
         The penalty used; infinity if there was nothing to tune (one class, or no varying feature).
-    relax_ : float
-        The factor used; 1 if there was nothing to tune.
     penalties_ : array
         Penalties tried, decreasing; empty if none were.
     cv_log_loss_ : array or None
-        Cross-validated log loss by penalty (of `penalties_`) and factor (of `relax`). Factors below 1 are
-        tried only at penalties down to the best one of the plain lasso, below it the entries are infinite.
-        Rows whose class is absent from the rest of the folds are left out.
+        Cross-validated log loss at each of `penalties_`. Rows whose class is absent from the rest of the
+        folds are left out of it.
     n_iter_ : int
-        Newton steps taken by the lasso on all rows.
+        Newton steps taken by the fits on all rows.
     n_features_in_ : int
         Number of features.
 
     Notes
     -----
     Rows with weight zero count as absent. The folds share the standardisation of the whole sample. With an
-    even number of classes the coefficients are not unique, the probabilities are.
+    even number of classes the coefficients are not unique, the probabilities and spreads are.
+
+    In the second fit a feature whose coefficient is z standard errors away from zero, and was z' of them in
+    the first fit, is dropped if z z' < 2: the threshold of Akaike's criterion. It needs no tuning. With
+    weights n is the effective number of rows, :math:`(\sum_i w_i)^2 / \sum_i w_i^2`.
     """
 
     classes_: np.ndarray[Any, Any]
     coef_: FloatArray
     intercept_: FloatArray
     penalty_: float
-    relax_: float
     penalties_: FloatArray
     cv_log_loss_: FloatArray | None
     n_iter_: int
@@ -105,7 +107,7 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tol: float = 1e-6,
         max_iter: int = 200,
         random_state: Any = None,
-        relax: tuple[float, ...] = (1.0,),
+        adaptive: bool = False,
     ) -> None:
         self.penalty = penalty
         self.n_penalties = n_penalties
@@ -113,7 +115,7 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
-        self.relax = relax
+        self.adaptive = adaptive
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to the features `X` (n, p) and the labels `y` (n,), rows weighted by `sample_weight`."""
@@ -131,7 +133,6 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             )
         self.penalties_, self.cv_log_loss_, self.n_iter_ = np.empty(0), None, 0
         self.penalty_ = np.inf if self.penalty is None else float(self.penalty)
-        self.relax_ = 1.0 if self.penalty is None else float(self.relax[0])
         if len(self.classes_) == 1:
             self.coef_, self.intercept_ = np.zeros((1, self.n_features_in_)), np.zeros(1)
             return self
@@ -139,18 +140,21 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         standardised, mean, scale = _standardise(features[used], weight)
         design = Design.of(standardised, code, weight, len(self.classes_))
         problem = PenalisedLoss(design, self.max_iter)
-        coefficient, converged = problem.coefficient, True
+        coefficient = problem.coefficient
         if problem.max_penalty > NO_SIGNAL:
-            fit = self._fit_tuned if self.penalty is None else self._fit_given
-            coefficient, converged = fit(problem)
-        if not converged:
-            warnings.warn(
-                f"L1LogisticRegression did not reach tol={self.tol} within {self.max_iter} Newton steps "
-                "at some penalty; raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        self.n_iter_ = problem.n_iter
+            given = self.penalty is not None
+            converged = self._descend(problem, self.penalty_) if given else self._fit_tuned(problem)
+            coefficient, self.n_iter_ = problem.coefficient, problem.n_iter
+            if self.adaptive:
+                coefficient, settled = self._fit_again(problem)
+                converged = converged and settled
+            if not converged:
+                warnings.warn(
+                    f"L1LogisticRegression did not reach tol={self.tol} within {self.max_iter} Newton steps "
+                    "at some penalty; raise max_iter or tol.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
         if len(self.classes_) == 2:
             coefficient = coefficient - coefficient.mean(axis=0)
         self.coef_ = coefficient[:, 1:] / scale
@@ -158,43 +162,54 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.intercept_ = intercept - (self.coef_ * mean).sum(axis=1)
         return self
 
-    def _fit_given(self, problem: PenalisedLoss) -> tuple[FloatArray, bool]:
-        """Minimise at the given penalty, by way of a few larger ones."""
-        if problem.max_penalty <= self.penalty_:
-            return problem.coefficient, True
-        stage = GIVEN_PENALTY_RATIO * problem.max_penalty
-        while stage > self.penalty_:
-            problem.minimise(stage, 0.1 * stage)
-            stage *= GIVEN_PENALTY_RATIO
-        return self._finish(problem)
-
-    def _fit_tuned(self, problem: PenalisedLoss) -> tuple[FloatArray, bool]:
-        """Minimise at the penalty and the factor with the smallest cross-validated log loss."""
+    def _fit_tuned(self, problem: PenalisedLoss) -> bool:
+        """Minimise at the penalty with the smallest cross-validated log loss."""
         design = problem.design
         path_tol = max(PATH_TOL, self.tol) * problem.max_penalty
         n, p = design.rows.shape
         smallest = 1e-3 if n > p - 1 else 1e-2
         penalties = problem.max_penalty * np.logspace(0.0, np.log10(smallest), self.n_penalties)
         fold = _stratified_folds(design.label, self.n_tuning_folds, np.random.default_rng(self.random_state))
-        path, path_converged = _solution_path(problem, penalties, path_tol)
+        path, converged = _solution_path(problem, penalties, path_tol)
         self.penalties_ = penalties[: len(path)]
-        folds = [TuningFold(design, fold == m, self.max_iter, path_tol) for m in range(self.n_tuning_folds)]
-        self.cv_log_loss_, cv_converged = _cross_validate(folds, self.penalties_, self.relax)
-        best, factor = np.unravel_index(np.argmin(self.cv_log_loss_), self.cv_log_loss_.shape)
-        self.penalty_, self.relax_ = float(self.penalties_[best]), float(self.relax[factor])
+        loss, counted = np.zeros(len(path)), 0.0
+        for m in range(self.n_tuning_folds):
+            fold_loss, fold_weight, fold_converged = _held_out_loss(
+                design, fold == m, self.penalties_, path_tol, self.max_iter
+            )
+            loss += fold_loss
+            counted += fold_weight
+            converged = converged and fold_converged
+        self.cv_log_loss_ = loss / counted
+        best = int(np.argmin(self.cv_log_loss_))
+        self.penalty_ = float(self.penalties_[best])
         problem.move_to(path[best])
-        coefficient, converged = self._finish(problem)
-        return coefficient, path_converged and cv_converged and converged
+        return self._finish(problem, self.penalty_) and converged
 
-    def _finish(self, problem: PenalisedLoss) -> tuple[FloatArray, bool]:
-        """Minimise at the penalty from a point nearby, then on the features found if the fit is relaxed."""
-        tol = min(self.tol * problem.max_penalty, 0.01 * self.relax_ * self.penalty_)
-        converged = problem.minimise(self.penalty_, tol)
-        if self.relax_ == 1.0:
-            return problem.coefficient, converged
-        refit = Refit(problem.design, self.max_iter)
-        coefficient, settled = refit.minimise(problem.coefficient, self.penalty_, self.relax_, tol)
-        return coefficient, converged and settled
+    def _fit_again(self, first: PenalisedLoss) -> tuple[FloatArray, bool]:
+        """Return the coefficients of the adaptive lasso, and whether their fit converged."""
+        # s_j = max_k b_kj - min_k b_kj; penalising |b| / s is penalising |u| with b = s u
+        spread = np.ptp(first.coefficient[:, 1:], axis=0)
+        second = PenalisedLoss(first.design.scaled(spread), self.max_iter)
+        # 2 / n with n = (sum w)^2 / sum w^2, and sum w = 1
+        converged = self._descend(second, 2.0 * float((first.design.weight**2).sum()))
+        self.n_iter_ += second.n_iter
+        coefficient = np.zeros_like(first.coefficient)
+        coefficient[:, 0] = second.coefficient[:, 0]
+        used = np.flatnonzero(spread)
+        coefficient[:, 1 + used] = spread[used] * second.coefficient[:, 1:]
+        return coefficient, converged
+
+    def _descend(self, problem: PenalisedLoss, penalty: float) -> bool:
+        """Minimise at a penalty by way of a few larger ones."""
+        stage = GIVEN_PENALTY_RATIO * problem.max_penalty
+        while stage > penalty:
+            problem.minimise(stage, 0.1 * stage)
+            stage *= GIVEN_PENALTY_RATIO
+        return problem.max_penalty <= penalty or self._finish(problem, penalty)
+
+    def _finish(self, problem: PenalisedLoss, penalty: float) -> bool:
+        return problem.minimise(penalty, min(self.tol * problem.max_penalty, 0.01 * penalty))
 
     def _scores(self, X: ArrayLike) -> FloatArray:
         """Return the (n, K) linear scores, whose softmax are the probabilities."""
@@ -226,22 +241,8 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _check_options(self) -> None:
         if self.penalty is not None and not (isinstance(self.penalty, Real) and self.penalty > 0.0):
             raise InputError("bad-option", f"penalty must be positive, or None to tune it; got {self.penalty!r}.")
-        relax = self.relax
-        if not (
-            isinstance(relax, tuple | list)
-            and len(relax) > 0
-            and all(isinstance(factor, Real) and 0.0 < factor <= 1.0 for factor in relax)
-        ):
-            raise InputError(
-                "bad-option",
-                f"relax must hold one or more numbers above 0 and up to 1, as (1.0, 0.1); got {relax!r}.",
-            )
-        if self.penalty is not None and len(relax) > 1:
-            raise InputError(
-                "bad-option",
-                f"A given penalty takes a single factor in relax, as (0.1,); got {relax!r}. Leave out the "
-                "penalty to tune both.",
-            )
+        if not isinstance(self.adaptive, bool | np.bool_):
+            raise InputError("bad-option", f"adaptive must be True or False; got {self.adaptive!r}.")
         if not (isinstance(self.tol, Real) and 0.0 < self.tol < 1.0):
             raise InputError("bad-option", f"tol must lie strictly between 0 and 1; got {self.tol!r}.")
         for name, smallest, code in (
@@ -268,32 +269,30 @@ def _solution_path(problem: PenalisedLoss, penalties: FloatArray, tol: float) ->
     return path, converged
 
 
-def _cross_validate(
-    folds: list[TuningFold], penalties: FloatArray, relax: tuple[float, ...]
-) -> tuple[FloatArray, bool]:
-    """Return the mean log loss by penalty and factor, infinite where a refit is not tried.
+def _held_out_loss(
+    design: Design, held_out: BoolArray, penalties: FloatArray, tol: float, max_iter: int
+) -> tuple[FloatArray, float, bool]:
+    """Fit without the rows `held_out`; return their summed log loss per penalty and their weight.
 
-    Below the best penalty of the lasso a refit would only use still more of the noise.
+    Rows of a class that the other rows lack are not counted.
     """
-    total, converged = np.zeros(len(penalties)), True
-    for fold in folds:
-        loss, settled = fold.lasso_loss(penalties)
-        total += loss
-        converged = converged and settled
-    n_tried = 1 + int(np.argmin(total))
-    factors = tuple(factor for factor in relax if factor < 1.0)
-    refit_total = np.zeros((n_tried, len(factors)))
-    for fold in folds if factors else []:
-        refit_loss, settled = fold.refit_loss(penalties[:n_tried], factors)
-        refit_total += refit_loss
-        converged = converged and settled
-    table = np.full((len(penalties), len(relax)), np.inf)
-    for j, factor in enumerate(relax):
-        if factor == 1.0:
-            table[:, j] = total
-        else:
-            table[:n_tried, j] = refit_total[:, factors.index(factor)]
-    return table / sum(float(fold.weight.sum()) for fold in folds), converged
+    loss = np.zeros(len(penalties))
+    present = np.unique(design.label[~held_out])
+    counted = np.flatnonzero(held_out & np.isin(design.label, present))
+    weight = design.weight[counted]
+    if len(present) == 1 or len(counted) == 0:
+        return loss, float(weight.sum()), True
+    problem = PenalisedLoss(design.subset(~held_out), max_iter)
+    columns = np.ascontiguousarray(design.columns[:, counted])
+    label = np.searchsorted(present, design.label[counted])
+    scores = np.empty((len(present), len(counted)))
+    probability = np.empty_like(scores)
+    converged = True
+    for i, penalty in enumerate(penalties):
+        converged = problem.minimise(penalty, tol) and converged
+        linear_scores(columns, problem.coefficient, scores)
+        loss[i] = log_loss(scores, label, weight, probability)
+    return loss, float(weight.sum()), converged
 
 
 def _stratified_folds(label: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:

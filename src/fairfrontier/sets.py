@@ -163,16 +163,25 @@ class FrontierCurve:
         return inside
 
 
-def fa_frontier(arcs: Arcs, n_obs: int, *, tolerance: float | None = None, n_points: int = 512) -> FrontierCurve:
+def fa_frontier(
+    arcs: Arcs,
+    n_obs: int,
+    *,
+    plug_in: Arcs | None = None,
+    tolerance: float | None = None,
+    n_points: int = 512,
+) -> FrontierCurve:
     """Estimate the fairness-accuracy frontier.
 
     The curve runs over the directions that the configuration tells (Liang, Lu, Mu and Okumura): from R
     to B under balance; from the best point of the favoured group through the other one to F under skew.
-    ``tolerance`` defaults to sqrt(log n) / sqrt(n).
+    ``tolerance`` defaults to sqrt(log n) / sqrt(n). The direction of F is taken from the convex ``plug_in`` criterion
+    if given: the direction that minimises the noisy h itself can lie far beyond F.
     """
     points = best_points(arcs)
     start, stop = np.pi, 1.5 * np.pi
-    fairest = float(np.arctan2(points.q_F[1], points.q_F[0])) % (2.0 * np.pi)
+    q_F = best_points(plug_in or arcs).q_F
+    fairest = float(np.arctan2(q_F[1], q_F[0])) % (2.0 * np.pi)
     if points.configuration == "r-skewed":
         stop = max(stop, fairest)
     elif points.configuration == "b-skewed":

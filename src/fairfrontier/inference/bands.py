@@ -9,13 +9,12 @@ import numpy as np
 from scipy.optimize import linprog
 
 from .._typing import ArrayLike, FloatArray
-from ..bootstrap import DrawingContext, Draws
-from ..data import check_alpha
+from ..bootstrap import DrawingContext
 from ..errors import InputError
 from ..geometry import intersect_half_planes, unit_circle
 from ..sets import FeasibleSet
 from ..support import SupportFunction, check_directions, check_risks
-from .levels import critical_value, p_value, step_size
+from .levels import check_level, critical_value, p_value, step_size
 
 BAND_DIRECTIONS = 1000
 """Directions on which the supremum over all directions is taken."""
@@ -48,7 +47,7 @@ class SetTest:
 
     def at(self, alpha: float) -> SetTest:
         """The same draws judged at another level."""
-        return replace(self, alpha=check_alpha(alpha))
+        return replace(self, alpha=check_level(alpha, len(self.draws)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ class SupportBand:
 
     def at(self, alpha: float) -> SupportBand:
         """The band of another level, from the same draws."""
-        return replace(self, alpha=check_alpha(alpha))
+        return replace(self, alpha=check_level(alpha, len(self.sup_t)))
 
     def _limit(self, q: ArrayLike, sign: float) -> FloatArray:
         directions = check_directions(q)
@@ -124,13 +123,16 @@ class EstimatedFeasibleSet(FeasibleSet):
         """Sup-t band for h over all directions, two-sided, or one-sided ("lower", "upper")."""
         if side not in ("two-sided", "lower", "upper"):
             raise InputError("bad-option", f'`side` must be "two-sided", "lower" or "upper", got {side!r}.')
-        draws = self._draws()
+        level = self._level(alpha)
+        # The rule of each direction is held fixed: its wobble with the re-estimated group shares is of smaller order
+        # but would widen the band.
+        draws = self.context.draw(unit_circle(BAND_DIRECTIONS), hold_rules=True)
         error = standard_errors(self.context.function, draws.directions)
         error = np.where(error > 0.0, error, np.inf)
         t = (draws.h - draws.h_hat) / error
         # lower limit h^ - c se fails where h^ - h > c se, whose draws are h~ - h^; upper the other way round
         sup = {"two-sided": np.abs(t), "lower": t, "upper": -t}[side].max(axis=1)
-        return SupportBand(self.context.function, self._level(alpha), side, sup)
+        return SupportBand(self.context.function, level, side, sup)
 
     def test(self, e: ArrayLike, alpha: float | None = None) -> SetTest:
         """Test the null that a risk pair is feasible."""
@@ -156,22 +158,20 @@ class EstimatedFeasibleSet(FeasibleSet):
 
     def _sup_test(self, null: str, bound: FloatArray, sign: float, alpha: float | None) -> SetTest:
         """T = sqrt(n)[max_q sign (bound(q) - h(q))]_+, draws by the numerical directional derivative."""
-        draws = self._draws()
+        level = self._level(alpha)
+        draws = self.context.draw(self._directions())
         step = step_size(draws.n_obs)
         gap = sign * (bound - draws.h_hat)
         most = float(gap.max())
         moved = (gap - sign * step * draws.z_h()).max(axis=1)
         null_draws = np.maximum(moved - most, 0.0) / step
-        return SetTest(null, float(np.sqrt(draws.n_obs)) * max(most, 0.0), null_draws, self._level(alpha))
+        return SetTest(null, float(np.sqrt(draws.n_obs)) * max(most, 0.0), null_draws, level)
 
     def _directions(self) -> FloatArray:
         return unit_circle(BAND_DIRECTIONS)
 
-    def _draws(self) -> Draws:
-        return self.context.draw(self._directions())
-
     def _level(self, alpha: float | None) -> float:
-        return check_alpha(self.alpha if alpha is None else alpha)
+        return check_level(self.alpha if alpha is None else alpha, self.context.n_boot)
 
 
 def standard_errors(function: SupportFunction, q: FloatArray) -> FloatArray:

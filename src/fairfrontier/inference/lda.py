@@ -20,8 +20,8 @@ from .._typing import FloatArray, IntArray
 from ..bootstrap import DrawingContext, Draws
 from ..geometry import U1, U2, improvement_support, unit_circle
 from ..support import group_means
-from .levels import Decision, combine_repetitions, p_value, step_size
-from .published import paper_parts
+from .levels import Decision, combine_repetitions, count_reaching, p_value, step_size
+from .published import off_breakpoint, paper_parts
 from .witness import Witness, find_candidate, make_witness
 
 Method = Literal["robust", "sharp", "paper"]
@@ -91,9 +91,9 @@ def lda_evidence(
     risks = np.vstack([estimated, fixed])
     plug_in = function.plug_in()
     grid = robust_grid(function.n_obs)
-    sharp = np.array([plug_in.min_separation(e).direction for e in risks])
+    sharp = np.array([off_breakpoint(plug_in.min_separation(e).direction) for e in risks])
     # Where the plug-in criterion leaves the smallest gain in a weighted sum of the risks, weights >= 0.
-    bounding = np.array([plug_in.max_excess(e, U1, np.pi / 2.0).direction for e in risks])
+    bounding = np.array([off_breakpoint(plug_in.max_excess(e, U1, np.pi / 2.0).direction) for e in risks])
     reach = [arcs.max_excess(e) for e in risks]
     # Directions all round are needed only where an algorithm's risks lie outside the estimated set.
     circle = unit_circle(len(grid) if max(x.value for x in reach) > 0.0 else 0)
@@ -176,11 +176,13 @@ class _Local:
         statistics = self.root * (still + self.draws.h_hat[at])
         z = self.root * (self.draws.h[:, at] - self.draws.h_hat[at])
         z += (improvement_support(self.e + self.step * self.z_e, q) - still) / self.step
-        exceeding = np.count_nonzero(z >= statistics, axis=0)
+        scale = float(self.root * max(np.abs(self.draws.h_hat).max(), np.abs(self.e).max()))
+        exceeding = count_reaching(z, statistics, scale)
         # among equal counts the smallest margin over the spread of the draws decides
-        margin = statistics / np.maximum(z.std(axis=0), np.finfo(float).tiny)
+        spread = z.std(axis=0)
+        margin = statistics / np.where(spread > 0.0, spread, 1.0)
         k = int(np.lexsort((margin, -exceeding))[0])
-        return Decision(float(statistics[k]), q[k], z[:, k].copy())
+        return Decision(float(statistics[k]), q[k], z[:, k].copy(), scale)
 
     def feasibility(self, at: IntArray, excess: float) -> tuple[float, float]:
         """sqrt(n)[max_q q'e - h(q)]_+ and the p-value of its being 0 in the population."""

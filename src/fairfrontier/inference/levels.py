@@ -7,25 +7,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._typing import FloatArray
+from .._typing import FloatArray, IntArray
+from ..bootstrap import check_draws
+from ..data import check_alpha
 from ..errors import InputError
 
 SMALL = 1e-6
-"""The paper's uniformity constant: added to the level of the quantile and to the quantile."""
+"""The paper's uniformity constant: added to the quantile."""
+ROUNDING = 1e-12
+"""Relative size of differences that are rounding only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A statistic, the direction that decides it and its draws (B,) under the null."""
+    """A statistic, the direction that decides it and its draws (B,) under the null.
+
+    ``scale`` is the size of the numbers that were subtracted from each other to get them.
+    """
 
     statistic: float
     direction: FloatArray
     draws: FloatArray
+    scale: float
 
     @property
     def p_value(self) -> float:
         """(1 + draws at or above the statistic) / (1 + draws)."""
-        return p_value(self.draws, self.statistic)
+        return p_value(self.draws, self.statistic, self.scale)
 
 
 def step_size(n: int) -> float:
@@ -50,14 +58,32 @@ def check_n_directions(directions: int | str | None) -> int | None:
     return int(directions)
 
 
-def p_value(draws: FloatArray, statistic: float) -> float:
+def check_level(alpha: float, n_boot: int) -> float:
+    """Return ``alpha`` if it is a level and the draws are enough to reach it."""
+    level = check_alpha(alpha)
+    check_draws(n_boot, level)
+    return level
+
+
+def count_reaching(draws: FloatArray, statistic: FloatArray | float, scale: float = 0.0) -> IntArray:
+    """Number of draws (along the first axis) at or above the statistic, differences by rounding aside."""
+    size = np.maximum(scale, np.maximum(np.abs(statistic), np.abs(draws).max(axis=0)))
+    reaching: IntArray = np.count_nonzero(draws >= statistic - ROUNDING * size, axis=0)
+    return reaching
+
+
+def p_value(draws: FloatArray, statistic: float, scale: float = 0.0) -> float:
     """(1 + #{draws >= statistic}) / (1 + B): never exactly 0."""
-    return float((1 + np.count_nonzero(draws >= statistic)) / (1 + len(draws)))
+    return float((1 + count_reaching(draws, statistic, scale)) / (1 + len(draws)))
 
 
 def critical_value(draws: FloatArray, alpha: float) -> float:
-    """The (1 - alpha + 1e-6) quantile of the draws plus 1e-6."""
-    return float(np.quantile(draws, min(1.0 - alpha + SMALL, 1.0), method="inverted_cdf")) + SMALL
+    """The draw that a statistic must exceed for a p-value of at most alpha, plus 1e-6.
+
+    That is the k-th largest with k = floor(alpha (B + 1)), the (1 - alpha + 1e-6) quantile for the usual B.
+    """
+    k = max(int(alpha * (len(draws) + 1) + ROUNDING), 1)
+    return float(np.partition(draws, len(draws) - k)[len(draws) - k]) + SMALL
 
 
 def critical_value_error(draws: FloatArray, alpha: float) -> float:

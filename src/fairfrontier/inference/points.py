@@ -8,6 +8,7 @@ Both nulls are restrictions on the support function h alone, so thousands of poi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -17,9 +18,16 @@ from numba import njit
 
 from .._typing import BoolArray, FloatArray
 from ..bootstrap import DrawingContext
-from ..data import check_alpha
 from ..geometry import improvement_support, unit_circle
-from .levels import SMALL, combine_repetitions, critical_value, kappa, p_value, step_size
+from .levels import (
+    check_level,
+    combine_repetitions,
+    count_reaching,
+    critical_value,
+    kappa,
+    p_value,
+    step_size,
+)
 
 Kind = Literal["fairness-accuracy", "pareto"]
 Derivative = Literal["numerical", "contact"]
@@ -33,8 +41,8 @@ BLOCK = 256
 class PointTests:
     """Tests that risk pairs lie on a frontier; the null of each is that it does.
 
-    ``statistic``, ``feasibility``, ``separation``, ``p_value`` and ``critical_value`` have one entry for each
-    of the ``points`` (k, 2). For the Pareto frontier ``separation`` is the part that asks for the boundary.
+    ``feasibility``, ``separation`` and ``p_value`` have one entry for each of the ``points`` (k, 2). For the Pareto
+    frontier ``separation`` is the part that asks for the boundary.
     """
 
     kind: Kind
@@ -44,7 +52,13 @@ class PointTests:
     feasibility: FloatArray
     separation: FloatArray
     p_value: FloatArray
-    critical_value: FloatArray
+    n_boot: int
+    _critical: Callable[[float], FloatArray]
+
+    @property
+    def critical_value(self) -> FloatArray:
+        """Values (k,) that the statistics must exceed; worked out from the draws when asked for."""
+        return self._critical(self.alpha)
 
     @property
     def statistic(self) -> FloatArray:
@@ -58,8 +72,8 @@ class PointTests:
         return rejected
 
     def at(self, alpha: float) -> PointTests:
-        """The same p-values judged at another level (critical values belong to the old one and are dropped)."""
-        return replace(self, alpha=check_alpha(alpha), critical_value=np.full(len(self.points), np.nan))
+        """The same draws judged at another level."""
+        return replace(self, alpha=check_level(alpha, self.n_boot))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per point."""
@@ -119,20 +133,35 @@ def frontier_process(context: DrawingContext, kind: Kind, directions: int = GRID
 
 
 def point_tests(
+    process: FrontierProcess, points: FloatArray, derivative: Derivative = "numerical"
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Feasibility part, separation part and p-value of each point (k, 2)."""
+    found = [
+        (feasibility, separation, (1 + count_reaching(null.T, feasibility + separation)) / (1 + null.shape[1]))
+        for feasibility, separation, null in _blocks(process, points, derivative)
+    ]
+    feasibility, separation, p_values = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return feasibility, separation, p_values
+
+
+def point_critical_values(
     process: FrontierProcess, points: FloatArray, alpha: float, derivative: Derivative = "numerical"
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Feasibility part, separation part, p-value and critical value of each point (k, 2)."""
+) -> FloatArray:
+    """Critical value of each point (k, 2)."""
+    return np.array([critical_value(row, alpha) for _, _, null in _blocks(process, points, derivative) for row in null])
+
+
+def _blocks(
+    process: FrontierProcess, points: FloatArray, derivative: Derivative
+) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Feasibility parts (k,), separation parts (k,) and draws under the null (k, B), some points at a time."""
     root, step = np.sqrt(process.n_obs), step_size(process.n_obs)
     within = kappa(process.n_obs) / root
-    n_boot = process.z_circle.shape[1]
     shifts = [(step * z, step * z.min(axis=1), step * z.max(axis=1)) for z in (process.z_circle, process.z_part)]
-    parts = np.empty((2, len(points)))
-    p_values, critical = np.empty(len(points)), np.empty(len(points))
     for begin in range(0, len(points), BLOCK):
-        block = slice(begin, begin + BLOCK)
-        e = points[block]
+        e = points[begin : begin + BLOCK]
         excess = e @ process.circle.T - process.h_circle
-        # sign chosen so that both parts are [max]_+ : the separation part is [-max(-D)]_+
+        # sign chosen so that the separation part is [-max]_+ for both kinds
         if process.kind == "fairness-accuracy":
             inner = -(improvement_support(e, process.part) + process.h_part)
         else:
@@ -146,32 +175,50 @@ def point_tests(
             first = _contact_max(excess, most - within, process.z_circle)
             second = _contact_max(inner, inner_most - within, process.z_part)
             null = np.maximum(first, 0.0) + np.maximum(-second, 0.0)
-        parts[0, block] = root * np.maximum(most, 0.0)
-        parts[1, block] = root * np.maximum(-inner_most, 0.0)
-        statistic = parts[:, block].sum(axis=0)
-        p_values[block] = (1 + np.count_nonzero(null >= statistic[:, None], axis=1)) / (1 + n_boot)
-        critical[block] = np.quantile(null, min(1.0 - alpha + SMALL, 1.0), axis=1, method="inverted_cdf") + SMALL
-    return parts[0], parts[1], p_values, critical
+        yield root * np.maximum(most, 0.0), root * np.maximum(-inner_most, 0.0), null
 
 
-def algorithm_tests(
+def frontier_tests(
+    processes: list[FrontierProcess],
+    central: int,
+    points: FloatArray,
+    groups: tuple[Any, Any],
+    alpha: float,
+    derivative: Derivative = "numerical",
+) -> PointTests:
+    """Test points over the repetitions of the cross-fitting; p-values are min(1, 2 median)."""
+    found = [point_tests(process, points, derivative) for process in processes]
+    feasibility, separation, _ = found[central]
+    return PointTests(
+        processes[0].kind,
+        groups,
+        alpha,
+        points,
+        feasibility,
+        separation,
+        _combined([p for _, _, p in found]),
+        processes[0].z_circle.shape[1],
+        lambda level: point_critical_values(processes[central], points, level, derivative),
+    )
+
+
+def algorithm_nulls(
     context: DrawingContext,
     kind: Kind,
     losses: FloatArray,
-    alpha: float,
     directions: int = GRID,
     derivative: Derivative = "numerical",
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Test algorithms with row losses (J, n), whose risks are estimated along with h.
 
-    Returns their risks (J, 2) and then as `point_tests`.
+    Returns their risks (J, 2), the two parts (J, 2) and the draws under the null (J, B).
     """
     circle, part = frontier_directions(kind, directions)
     draws = context.draw(np.vstack([circle, part]), losses)
     k, step, root = len(circle), step_size(draws.n_obs), np.sqrt(draws.n_obs)
     within = kappa(draws.n_obs) / root
     z, z_e = draws.z_h(), draws.z_risks()
-    rows = []
+    parts, nulls = [], []
     for j, e in enumerate(draws.risks_hat):
         excess, z_excess = circle @ e - draws.h_hat[:k], z_e[:, j] @ circle.T - z[:, :k]
         if kind == "fairness-accuracy":
@@ -186,29 +233,12 @@ def algorithm_tests(
                 changes.append(((x + step * z_x).max(axis=1) - x.max()) / step)
             else:
                 changes.append(z_x[:, x >= x.max() - within].max(axis=1))
-        null = np.maximum(changes[0], 0.0) + np.maximum(-changes[1], 0.0)
-        parts = root * max(float(excess.max()), 0.0), root * max(-float(inner.max()), 0.0)
-        rows.append((*parts, p_value(null, sum(parts)), critical_value(null, alpha)))
-    feasibility, separation, p_values, critical = np.array(rows).T
-    return draws.risks_hat, feasibility, separation, p_values, critical
+        nulls.append(np.maximum(changes[0], 0.0) + np.maximum(-changes[1], 0.0))
+        parts.append([root * max(float(excess.max()), 0.0), root * max(-float(inner.max()), 0.0)])
+    return draws.risks_hat, np.array(parts), np.array(nulls)
 
 
-def frontier_tests(
-    processes: list[FrontierProcess],
-    central: int,
-    points: FloatArray,
-    groups: tuple[Any, Any],
-    alpha: float,
-    derivative: Derivative = "numerical",
-) -> PointTests:
-    """Test points over the repetitions of the cross-fitting; p-values are min(1, 2 median)."""
-    found = [point_tests(process, points, alpha, derivative) for process in processes]
-    feasibility, separation, _, critical = found[central]
-    p_values = np.array([combine_repetitions(p) for p in np.array([f[2] for f in found]).T])
-    return PointTests(processes[0].kind, groups, alpha, points, feasibility, separation, p_values, critical)
-
-
-def algorithm_point_tests(
+def algorithm_tests(
     contexts: list[DrawingContext],
     central: int,
     kind: Kind,
@@ -219,10 +249,27 @@ def algorithm_point_tests(
     derivative: Derivative = "numerical",
 ) -> PointTests:
     """`frontier_tests` for algorithms with row losses (J, n)."""
-    found = [algorithm_tests(context, kind, losses, alpha, directions, derivative) for context in contexts]
-    risks, feasibility, separation, _, critical = found[central]
-    p_values = np.array([combine_repetitions(p) for p in np.array([f[3] for f in found]).T])
-    return PointTests(kind, groups, alpha, risks, feasibility, separation, p_values, critical)
+    found = [algorithm_nulls(context, kind, losses, directions, derivative) for context in contexts]
+    risks, parts, nulls = found[central]
+    p_values = [
+        np.array([p_value(null, total) for null, total in zip(null_draws, own.sum(axis=1), strict=True)])
+        for _, own, null_draws in found
+    ]
+    return PointTests(
+        kind,
+        groups,
+        alpha,
+        risks,
+        parts[:, 0],
+        parts[:, 1],
+        _combined(p_values),
+        nulls.shape[1],
+        lambda level: np.array([critical_value(null, level) for null in nulls]),
+    )
+
+
+def _combined(p_values: list[FloatArray]) -> FloatArray:
+    return np.array([combine_repetitions(p) for p in np.array(p_values).T])
 
 
 @njit(cache=True, nogil=True)

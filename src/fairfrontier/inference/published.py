@@ -51,7 +51,8 @@ def paper_parts(
     for f, d, draws in zip(most, least, nulls, strict=True):
         parts = float(root * max(f.value, 0.0)), float(root * max(d.value, 0.0))
         direction = d.direction if d.value >= f.value else f.direction
-        result.append(PaperParts(*parts, Decision(sum(parts), direction, draws)))
+        scale = float(root * np.abs(risks).max())
+        result.append(PaperParts(*parts, Decision(sum(parts), direction, draws, scale)))
     return result
 
 
@@ -108,7 +109,7 @@ def _smooth_nulls(
     least: list[Extremum],
 ) -> list[FloatArray]:
     """Limits without kinks: h enters linearly at the two attaining directions, C(e) by its derivative in e."""
-    q = np.array([x.direction for pair in zip(most, least, strict=True) for x in pair])
+    q = np.array([off_breakpoint(x.direction) for pair in zip(most, least, strict=True) for x in pair])
     draws = context.draw(q, losses)
     step, z_h = step_size(draws.n_obs), draws.z_h()
     nulls = []
@@ -118,6 +119,16 @@ def _smooth_nulls(
         corner = improvement_support(e + step * z_e, q[[at_least]]) - improvement_support(e, q[[at_least]])
         nulls.append(_positive(z_e @ q[at_most] - z_h[:, at_most]) + _positive(corner[:, 0] / step + z_h[:, at_least]))
     return nulls
+
+
+def off_breakpoint(q: FloatArray) -> FloatArray:
+    """Turn a direction by 1e-9 radians towards (-1, -1), or towards (-1, 1) from there.
+
+    Extrema are often attained exactly where a row is perpendicular; beside it no rounding decides that row.
+    """
+    turn = 1e-9 if q[0] <= q[1] else -1e-9
+    turned: FloatArray = np.array([q[0] - turn * q[1], q[1] + turn * q[0]])
+    return turned
 
 
 def _smallest(values: FloatArray, directions: FloatArray, sign: float = 1.0) -> Extremum:

@@ -11,9 +11,9 @@ import contourpy
 import numpy as np
 
 from .._typing import ArrayLike, BoolArray, FloatArray
-from ..data import check_alpha
 from ..geometry import polygon_area, unit_circle
 from ..support import SupportFunction, check_risks
+from .levels import check_level
 from .points import BLOCK, Kind
 
 COARSE = 16
@@ -41,6 +41,7 @@ class FrontierRegion:
     y: FloatArray
     p_value: FloatArray
     tested: int
+    n_boot: int
     _test: Callable[[FloatArray], FloatArray]
 
     @property
@@ -65,8 +66,11 @@ class FrontierRegion:
         return inside
 
     def at(self, alpha: float) -> FrontierRegion:
-        """The set of another level, from the same p-values."""
-        return replace(self, alpha=check_alpha(alpha))
+        """The set of another level, from the same p-values.
+
+        The lattice was refined for the old level, so the new outline is coarser where the two differ.
+        """
+        return replace(self, alpha=check_level(alpha, self.n_boot))
 
 
 def frontier_region(
@@ -76,6 +80,7 @@ def frontier_region(
     box: tuple[FloatArray, FloatArray],
     groups: tuple[Any, Any],
     alpha: float,
+    n_boot: int,
     *,
     levels: int = LEVELS,
     progress: Callable[[int, int, str], None] | None = None,
@@ -86,34 +91,33 @@ def frontier_region(
     a set thinner than a coarse cell is not overlooked.
     """
     low, high = _reach_all(test, *box, alpha)
-    size = COARSE * 2**levels
-    x, y = (np.linspace(low[i], high[i], size + 1) for i in (0, 1))
-    p = np.full((size + 1, size + 1), np.nan)
-    stride = 2**levels
-    wanted = np.zeros_like(p, dtype=bool)
-    wanted[::stride, ::stride] = True
+    cells, tested = COARSE, 0
+    p = np.empty((cells + 1, cells + 1))
+    wanted, known = np.ones_like(p, dtype=bool), np.zeros_like(p, dtype=bool)
     while True:
-        rows, columns = np.nonzero(wanted & np.isnan(p))
+        x, y = (np.linspace(low[i], high[i], cells + 1) for i in (0, 1))
+        rows, columns = np.nonzero(wanted)
         for at in range(0, len(rows), BLOCK):
             some = slice(at, at + BLOCK)
             p[rows[some], columns[some]] = test(np.column_stack([x[columns[some]], y[rows[some]]]))
             if progress is not None:
-                progress(min(at + BLOCK, len(rows)), len(rows), f"lattice of {size // stride} cells")
-        if stride == 1:
-            break
-        corners = p[::stride, ::stride]
-        inside = corners > alpha
-        cells = np.stack([inside[:-1, :-1], inside[1:, :-1], inside[:-1, 1:], inside[1:, 1:]])
-        on_curve = _cells_on(curve, low, high, len(corners) - 1)
-        # a cell that was not split has no tested corners inside: its members are NaN, and agree
-        split = (cells.any(axis=0) != cells.all(axis=0)) | (_grow(on_curve) if stride == 2**levels else on_curve)
-        stride //= 2
+                progress(min(at + BLOCK, len(rows)), len(rows), f"lattice of {cells} cells")
+        tested += len(rows)
+        known |= wanted
+        if cells == COARSE * 2**levels:
+            return FrontierRegion(kind, groups, alpha, x, y, p, tested, n_boot, test)
+        inside = p > alpha
+        corners = np.stack([inside[:-1, :-1], inside[1:, :-1], inside[:-1, 1:], inside[1:, 1:]])
+        on_curve = _cells_on(curve, low, high, cells)
+        split = (corners.any(axis=0) != corners.all(axis=0)) | (_grow(on_curve) if cells == COARSE else on_curve)
+        # Halve every cell: new lattice points take the mean of their neighbours unless their cell is split.
+        p, cells = _halved(p), 2 * cells
+        wanted = np.zeros_like(p, dtype=bool)
         for row, column in np.argwhere(split):
-            block = slice(2 * row * stride, 2 * (row + 1) * stride + 1, stride)
-            across = slice(2 * column * stride, 2 * (column + 1) * stride + 1, stride)
-            wanted[block, across] = True
-    tested = int(np.count_nonzero(~np.isnan(p)))
-    return FrontierRegion(kind, groups, alpha, x, y, _fill(p), tested, test)
+            wanted[2 * row : 2 * row + 3, 2 * column : 2 * column + 3] = True
+        coarser, known = known, np.zeros_like(wanted)
+        known[::2, ::2] = coarser
+        wanted &= ~known
 
 
 def _reach_all(
@@ -122,7 +126,7 @@ def _reach_all(
     """Widen a box on the sides where points of its border are still accepted."""
     low, high = low.copy(), high.copy()
     for _ in range(MAX_WIDENINGS):
-        x, y = (np.linspace(low[i], high[i], 2 * COARSE + 1) for i in (0, 1))
+        x, y = (np.linspace(low[i], high[i], COARSE * 2**LEVELS + 1) for i in (0, 1))
         sides = [
             (low, 0, np.column_stack([np.full_like(y, low[0]), y])),
             (high, 0, np.column_stack([np.full_like(y, high[0]), y])),
@@ -167,16 +171,13 @@ def _cells_on(curve: FloatArray, low: FloatArray, high: FloatArray, n: int) -> B
     return cells
 
 
-def _fill(p: FloatArray) -> FloatArray:
-    """Interpolate untested lattice points from tested ones, along rows and then along columns."""
-    filled = p.copy()
-    for lines in (filled, filled.T):
-        at = np.arange(lines.shape[1])
-        for line in lines:
-            known = ~np.isnan(line)
-            if known.sum() > 1:
-                line[:] = np.interp(at, at[known], line[known])
-    return filled
+def _halved(p: FloatArray) -> FloatArray:
+    """Values on a lattice twice as fine, by linear interpolation."""
+    finer = np.empty((2 * p.shape[0] - 1, 2 * p.shape[1] - 1))
+    finer[::2, ::2] = p
+    finer[1::2, ::2] = (p[:-1] + p[1:]) / 2.0
+    finer[:, 1::2] = (finer[:, :-1:2] + finer[:, 2::2]) / 2.0
+    return finer
 
 
 def _outline(x: FloatArray, y: FloatArray, p: FloatArray, alpha: float) -> list[FloatArray]:

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray
-from ..data import check_alpha
 from .lda import Evidence, Method
-from .levels import critical_value, critical_value_error, holm
+from .levels import check_level, critical_value, critical_value_error, holm
 from .witness import Witness
 
 Verdict = Literal["lda-shown", "no-evidence", "not-comparable"]
@@ -129,7 +128,7 @@ class LDATest:
 
     def at(self, alpha: float) -> LDATest:
         """The same evidence judged at another level."""
-        return replace(self, alpha=check_alpha(alpha))
+        return replace(self, alpha=check_level(alpha, len(self.draws)))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the draws, as plain numbers and text."""

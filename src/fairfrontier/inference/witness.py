@@ -11,7 +11,7 @@ from ..geometry import unit_circle
 from ..support import Arcs, SupportFunction, group_means
 from .levels import step_size
 
-N_CANDIDATES = 91
+N_CANDIDATES = 46
 N_SHARES = 11
 
 
@@ -103,10 +103,13 @@ class Witness:
         """Lower confidence bounds (3,) that hold for all three gains together with level 1 - alpha."""
         error = self.gain_draws - self.gain
         scale = error.std(axis=0)
-        scale = np.where(scale > 0.0, scale, 1.0)
-        # gain >= estimate - c se for all three, c the quantile of max_j (draw_j - estimate_j) / se_j
-        c = np.quantile((error / scale).max(axis=1), 1.0 - alpha, method="inverted_cdf")
-        bounds: FloatArray = self.gain - c * scale
+        random = scale > 1e-12 * np.abs(self.gain).max()  # a gain without variation is its own bound
+        bounds = self.gain.copy()
+        if random.any():
+            # gain >= estimate - c se for all three, c the quantile of max_j (draw_j - estimate_j) / se_j
+            largest = (error[:, random] / scale[random]).max(axis=1)
+            c = np.quantile(largest, 1.0 - alpha, method="inverted_cdf")
+            bounds[random] -= c * scale[random]
         return bounds
 
     def confirmed(self, alpha: float) -> bool:

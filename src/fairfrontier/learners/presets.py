@@ -25,9 +25,6 @@ from fairfrontier.learners.base import DirectLearner, FactoredLearner, Learner
 from fairfrontier.learners.composite import PartiallyLinearLearner, StackLearner
 from fairfrontier.learners.estimators import Family, NumericColumns, family_of
 
-RELAXED = (1.0, 0.1)
-"""Factors of the relaxed lasso among which the logit presets choose."""
-
 
 def _model(estimator: Any, standardise: bool = False) -> Pipeline:
     return Pipeline([("columns", NumericColumns(standardise)), ("model", estimator)])
@@ -36,7 +33,7 @@ def _model(estimator: Any, standardise: bool = False) -> Pipeline:
 def _tuned_parameters(fitted: Pipeline) -> dict[str, Any]:
     model = fitted.named_steps["model"]
     if isinstance(model, L1LogisticRegression):
-        return {"model__penalty": float(model.penalty_), "model__relax": (float(model.relax_),)}
+        return {"model__penalty": float(model.penalty_)}
     return {"model": Lasso(alpha=float(model.alpha_), tol=model.tol, max_iter=model.max_iter)}
 
 
@@ -44,10 +41,10 @@ def _logit_family(
     penalty: float | None,
     n_penalties: int,
     n_tuning_folds: int,
-    relax: tuple[float, ...],
+    adaptive: bool,
     regressor: Pipeline | None,
 ) -> Family:
-    classifier = L1LogisticRegression(penalty, n_penalties, n_tuning_folds, relax=relax)
+    classifier = L1LogisticRegression(penalty, n_penalties, n_tuning_folds, adaptive=adaptive)
     return Family(_model(classifier), regressor, tuned_parameters=_tuned_parameters)
 
 
@@ -147,7 +144,7 @@ def logit_lasso(
     n_penalties: int = 50,
     n_tuning_folds: int = 10,
     tune_on_folds: bool = False,
-    relax: tuple[float, ...] | None = None,
+    adaptive: bool = True,
 ) -> Learner:
     """L1 multinomial logistic regression of z^g, a class for each of its few values.
 
@@ -159,12 +156,11 @@ def logit_lasso(
         Penalties tried, and folds used, to choose it.
     tune_on_folds : bool
         Choose the penalty anew in every fold instead of once per sample.
-    relax : tuple of float, optional
-        Factors tried for a second fit, on the selected features alone and at the penalty times the factor.
-        By default (1.0, 0.1), with a fixed penalty (1.0,), which is the plain lasso as published.
+    adaptive : bool
+        Follow by a second fit in which each feature's penalty is divided by the size of its coefficients in
+        the first (the adaptive lasso): more accurate. False is the plain lasso, as published.
     """
-    factors = relax if relax is not None else RELAXED if penalty is None else (1.0,)
-    family = _logit_family(penalty, n_penalties, n_tuning_folds, factors, None)
+    family = _logit_family(penalty, n_penalties, n_tuning_folds, adaptive, None)
     return DirectLearner("logit-lasso", family, penalty is None and not tune_on_folds)
 
 
@@ -172,7 +168,7 @@ def factored_logit(
     n_penalties: int = 50,
     n_tuning_folds: int = 10,
     tune_on_folds: bool = False,
-    relax: tuple[float, ...] = RELAXED,
+    adaptive: bool = True,
 ) -> Learner:
     """L1 logistic regressions of the group, and of the loss difference within each group.
 
@@ -184,11 +180,11 @@ def factored_logit(
         Penalties tried, and folds used, to choose them.
     tune_on_folds : bool
         Choose the penalties anew in every fold instead of once per sample.
-    relax : tuple of float
-        As for `logit_lasso`; (1.0,) is the plain lasso. It does not concern the linear regression.
+    adaptive : bool
+        As for `logit_lasso`; it does not concern the linear regression.
     """
     regressor = _lasso(n_penalties, n_tuning_folds)
-    family = _logit_family(None, n_penalties, n_tuning_folds, relax, regressor)
+    family = _logit_family(None, n_penalties, n_tuning_folds, adaptive, regressor)
     return FactoredLearner("factored-logit", family, not tune_on_folds)
 
 
