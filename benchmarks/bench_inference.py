@@ -34,12 +34,12 @@ def sample(n, seed=0):
     return build_support_function(scores), (y + decisions * (1.0 - 2.0 * y))[None]
 
 
-def seconds(call, repeat=3):
-    """Best of a few calls."""
+def seconds(call, *arguments, repeat=3, **options):
+    """Best time of a few calls."""
     times = []
     for _ in range(repeat):
         start = time.perf_counter()
-        call()
+        call(*arguments, **options)
         times.append(time.perf_counter() - start)
     return min(times)
 
@@ -94,41 +94,37 @@ def lda(function, losses, n_boot=N_BOOT, **options):
     return lda_evidence(context, losses, np.empty((0, 2)), **options)
 
 
+def frontier_set(function, candidates, n_boot=N_BOOT):
+    context = DrawingContext(function, n_boot, np.random.SeedSequence(1), 1)
+    return point_tests(frontier_process(context, "fairness-accuracy"), candidates)
+
+
 @threadpool_limits.wrap(limits=1)
 def run() -> dict:
     """Measure everything on one thread."""
     small, small_losses = sample(500)
-    for options in ({"method": "robust"}, {"method": "sharp"}, {"method": "paper"}, {"method": "paper", "directions": 50}):
+    grid = {"method": "paper", "directions": 1000}
+    for options in ({"method": "robust"}, {"method": "sharp"}, {"method": "paper"}, grid):
         lda(small, small_losses, 99, **options)  # compile
     figures = {}
     for n in (10_000, 1_000_000):
-        function, losses = sample(n)
-        one = unit(n)
+        rows, one, repeat = sample(n), unit(n), 3 if n <= 10_000 else 1
         for method in ("robust", "sharp"):
-            repeat = 3 if n <= 10_000 else 1
-            figures[f"{method}_units_{n}"] = seconds(lambda: lda(function, losses, method=method), repeat) / one
+            figures[f"{method}_units_{n}"] = seconds(lda, *rows, method=method, repeat=repeat) / one
         if n == 10_000:
-            figures["paper_exact_units_10000"] = seconds(lambda: lda(function, losses, method="paper")) / one
+            figures["paper_exact_units_10000"] = seconds(lda, *rows, method="paper") / one
     function, losses = sample(50_000)
-    points = group_means(losses[0], function.scores.is_r, function.scores.weight)[0]
-    e = points + 0.05 * np.random.default_rng(2).normal(size=(5000, 2))
-    context = DrawingContext(function, N_BOOT, np.random.SeedSequence(1), 1)
-    point_tests(frontier_process(DrawingContext(small, 99, np.random.SeedSequence(1), 1), "fairness-accuracy"), e[:9], 0.05)
-
-    def region():
-        point_tests(frontier_process(context, "fairness-accuracy"), e, 0.05)
-
-    figures["frontier_set_units_50000"] = seconds(region, 1) / unit(50_000)
-    function, losses = sample(2000)
-    timed = 5
-    reference = seconds(lambda: published(function, losses, 1000, timed), 1) * N_BOOT / timed
-    grid = {"method": "paper", "directions": 1000}
+    centre = group_means(losses[0], function.scores.is_r, function.scores.weight)[0]
+    candidates = centre + 0.05 * np.random.default_rng(2).normal(size=(5000, 2))
+    frontier_set(small, candidates[:9], 99)  # compile
+    figures["frontier_set_units_50000"] = seconds(frontier_set, function, candidates, repeat=1) / unit(50_000)
+    rows, timed = sample(2000), 5
+    reference = seconds(published, *rows, 1000, timed, repeat=1) * N_BOOT / timed
     figures["reference_draws_timed"] = timed
-    figures["paper_grid_ratio_2000"] = reference / seconds(lambda: lda(function, losses, **grid))
-    figures["robust_ratio_2000"] = reference / seconds(lambda: lda(function, losses, method="robust"))
-    statistic, _ = published(function, losses, 200, 1)
-    mine = lda(function, losses, 99, method="paper", directions=200)[0].statistic
-    figures["largest_difference"] = abs(statistic - mine)
+    figures["paper_grid_ratio_2000"] = reference / seconds(lda, *rows, **grid)
+    figures["robust_ratio_2000"] = reference / seconds(lda, *rows, method="robust")
+    statistic, _ = published(*rows, 200, 1)
+    figures["largest_difference"] = abs(statistic - lda(*rows, 99, method="paper", directions=200)[0].statistic)
     return figures
 
 
