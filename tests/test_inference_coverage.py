@@ -93,7 +93,8 @@ def test_bootstrap_variance_and_coverage_of_the_band(design):
     print(
         f"\n{design}: bootstrap variance / influence-function variance {ratio.mean():.4f} on average, "
         f"{ratio.min():.4f} to {ratio.max():.4f} (rules held: "
-        f"{held_ratio.min():.4f} to {held_ratio.max():.4f}); / sampling variance {against_sampling.mean():.3f} on average, "
+        f"{held_ratio.min():.4f} to {held_ratio.max():.4f}); "
+        f"/ sampling variance {against_sampling.mean():.3f} on average, "
         f"{against_sampling.min():.3f} to {against_sampling.max():.3f}; largest bias / standard deviation "
         f"{np.abs(error.mean(axis=0) / error.std(axis=0)).max():.3f}; coverage of the 95% band {everywhere:.4f} on "
         f"{len(q)} directions, {on_few:.4f} on {len(q[::STRIDE])}"
