@@ -6,7 +6,7 @@ Every sum runs in a fixed order, so the results do not depend on the number of t
 import numba
 import numpy as np
 
-from fairfrontier._typing import FloatArray, IntArray
+from ._typing import FloatArray, IntArray
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairfrontier._l1_kernels import (
+from ._l1_kernels import (
     linear_scores,
     log_loss,
     log_loss_gradient,
     quadratic_lasso,
     weighted_cross_product,
 )
-from fairfrontier._typing import BoolArray, FloatArray, IntArray
+from ._typing import BoolArray, FloatArray, IntArray
 
 #: A Newton step that leaves more than this share of the violation calls for a new curvature.
 SLOW_PROGRESS = 0.3

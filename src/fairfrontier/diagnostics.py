@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from fairfrontier._typing import BoolArray, FloatArray
-from fairfrontier.errors import GroupDeterminedWarning, MarginWarning
+from ._typing import BoolArray, FloatArray
+from .errors import GroupDeterminedWarning, MarginWarning
 
 N_SECTORS = 36
 MIN_SECTOR_ROWS = 5

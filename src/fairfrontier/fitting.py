@@ -10,9 +10,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from fairfrontier._typing import BoolArray
-from fairfrontier.errors import LearnerError
-from fairfrontier.learners import Learner, TrainingRows
+from ._typing import BoolArray
+from .errors import LearnerError
+from .learners import Learner, TrainingRows
 
 Progress = Callable[[int, int, str], None]
 """Called with the number of tasks done, their total, and what was done last."""

@@ -4,9 +4,9 @@ import numbers
 
 import numpy as np
 
-from fairfrontier._typing import ArrayLike, BoolArray, IntArray
-from fairfrontier.data import Sample
-from fairfrontier.errors import InputError
+from ._typing import ArrayLike, BoolArray, IntArray
+from .data import Sample
+from .errors import InputError
 
 MIN_GROUP_ROWS = 2
 """Rows of each group that every fold must hold."""

@@ -9,11 +9,11 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from fairfrontier._l1_kernels import linear_scores, log_loss
-from fairfrontier._l1_solver import Design, PenalisedLoss
-from fairfrontier._reading import to_float
-from fairfrontier._typing import ArrayLike, BoolArray, FloatArray, IntArray
-from fairfrontier.errors import InputError, NotFittedError
+from ._l1_kernels import linear_scores, log_loss
+from ._l1_solver import Design, PenalisedLoss
+from ._reading import to_float
+from ._typing import ArrayLike, BoolArray, FloatArray, IntArray
+from .errors import InputError, NotFittedError
 
 #: Tolerance of the solutions that only serve as starting points or in cross-validation.
 PATH_TOL = 1e-4

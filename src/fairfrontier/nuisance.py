@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from fairfrontier._typing import ArrayLike, FloatArray, IntArray
-from fairfrontier.data import Sample
-from fairfrontier.errors import InputError, WeakLearnerWarning
-from fairfrontier.fitting import Progress, Steps, Task
-from fairfrontier.folds import make_folds
-from fairfrontier.learners import (
+from ._typing import ArrayLike, FloatArray, IntArray
+from .data import Sample
+from .errors import InputError, WeakLearnerWarning
+from .fitting import Progress, Steps, Task
+from .folds import make_folds
+from .learners import (
     FittedLearner,
     GroupPrediction,
     Prediction,

@@ -80,26 +80,22 @@ class SupportBand:
     @property
     def inner(self) -> FloatArray:
         """Polygon that the feasible set contains."""
-        if self.side == "upper":
-            return np.empty((0, 2))
-        q = unit_circle(BAND_DIRECTIONS)
-        bound = self.lower(q)
-        centre = _deepest_point(q, bound)
-        return np.empty((0, 2)) if centre is None else intersect_half_planes(q, bound, centre)
+        return np.empty((0, 2)) if self.side == "upper" else self._polygon(-1.0)
 
     @property
     def outer(self) -> FloatArray:
         """Polygon that contains the feasible set; empty for a lower band, which gives none."""
-        if self.side == "lower":
-            return np.empty((0, 2))
-        q = unit_circle(BAND_DIRECTIONS)
-        bound = self.upper(q)
-        centre = _deepest_point(q, bound)
-        return np.empty((0, 2)) if centre is None else intersect_half_planes(q, bound, centre)
+        return np.empty((0, 2)) if self.side == "lower" else self._polygon(1.0)
 
     def at(self, alpha: float) -> SupportBand:
         """The band of another level, from the same draws."""
         return replace(self, alpha=check_level(alpha, len(self.sup_t)))
+
+    def _polygon(self, sign: float) -> FloatArray:
+        q = unit_circle(BAND_DIRECTIONS)
+        bound = self._limit(q, sign)
+        centre = _deepest_point(q, bound)
+        return np.empty((0, 2)) if centre is None else intersect_half_planes(q, bound, centre)
 
     def _limit(self, q: ArrayLike, sign: float) -> FloatArray:
         directions = check_directions(q)

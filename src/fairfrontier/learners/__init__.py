@@ -1,6 +1,6 @@
 """Learners of the nuisance functions: presets by name, scikit-learn estimators, and your own."""
 
-from fairfrontier.learners.base import (
+from .base import (
     DirectLearner,
     FactoredLearner,
     FittedLearner,
@@ -10,9 +10,9 @@ from fairfrontier.learners.base import (
     child_seeds,
     fit_learner,
 )
-from fairfrontier.learners.composite import PartiallyLinearLearner, StackLearner, simplex_weights
-from fairfrontier.learners.estimators import Family, GroupPrediction, NumericColumns, log_loss
-from fairfrontier.learners.presets import PRESETS, resolve_learner
+from .composite import PartiallyLinearLearner, StackLearner, simplex_weights
+from .estimators import Family, GroupPrediction, NumericColumns, log_loss
+from .presets import PRESETS, resolve_learner
 
 __all__ = [
     "PRESETS",

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fairfrontier._typing import ArrayLike, BoolArray, FloatArray, IntArray
-from fairfrontier.errors import InputError
-from fairfrontier.learners.estimators import Family, GroupPrediction, take_rows, weight_keywords
+from .._typing import ArrayLike, BoolArray, FloatArray, IntArray
+from ..errors import InputError
+from .estimators import Family, GroupPrediction, take_rows, weight_keywords
 
 
 @dataclass(frozen=True, slots=True)

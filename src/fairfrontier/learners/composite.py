@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from fairfrontier._typing import ArrayLike, FloatArray, IntArray
-from fairfrontier.errors import InputError
-from fairfrontier.folds import deal
-from fairfrontier.learners.base import (
+from .._typing import ArrayLike, FloatArray, IntArray
+from ..errors import InputError
+from ..folds import deal
+from .base import (
     FittedLearner,
     FittedPart,
     Learner,
@@ -21,7 +21,7 @@ from fairfrontier.learners.base import (
     fit_learner,
     refuse_without_weights,
 )
-from fairfrontier.learners.estimators import Family, FittedModel, GroupPrediction
+from .estimators import Family, FittedModel, GroupPrediction
 
 
 def inner_folds(rows: TrainingRows, n_folds: int, seed: np.random.SeedSequence) -> list[IntArray]:

@@ -13,9 +13,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import has_fit_parameter
 
-from fairfrontier._typing import ArrayLike, FloatArray, IntArray
-from fairfrontier.errors import InputError, LearnerError
-from fairfrontier.folds import deal
+from .._typing import ArrayLike, FloatArray, IntArray
+from ..errors import InputError, LearnerError
+from ..folds import deal
 
 TUNING_FOLDS = 3
 """Folds of the search over a grid of parameters."""

@@ -19,11 +19,11 @@ from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline
 
-from fairfrontier.errors import InputError
-from fairfrontier.l1_logistic import L1LogisticRegression
-from fairfrontier.learners.base import DirectLearner, FactoredLearner, Learner
-from fairfrontier.learners.composite import PartiallyLinearLearner, StackLearner
-from fairfrontier.learners.estimators import Family, NumericColumns, family_of
+from ..errors import InputError
+from ..l1_logistic import L1LogisticRegression
+from .base import DirectLearner, FactoredLearner, Learner
+from .composite import PartiallyLinearLearner, StackLearner
+from .estimators import Family, NumericColumns, family_of
 
 
 def _model(estimator: Any, standardise: bool = False) -> Pipeline:
