@@ -35,3 +35,21 @@ def test_refusals(tmp_path):
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="lacks the columns"):
         fetch_compas(path=tmp_path / "other.csv")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
+@pytest.mark.parametrize("with_score", [False, True])
+def test_the_alternative_is_found_only_with_the_score(with_score):
+    """Decile 5 or more as the decision: p-values of the three methods over ten seeds of the cross-fitting."""
+    data = fetch_compas(path=shared_path("data", "compas_two_years.csv"))
+    X = data.X.assign(decile_score=data.decile_score) if with_score else data.X
+    decisions = (data.decile_score >= 5).astype(int)
+    claims = 0
+    for seed in range(10):
+        ff = FairFrontier(learner="factored-boosting", random_state=seed, n_jobs=2)
+        ff.fit(X, data.y, sensitive_features=data.sensitive_features)
+        tests = {method: ff.test_lda(decisions, method=method) for method in ("robust", "sharp", "paper")}
+        print(seed, with_score, {method: round(t.p_value, 3) for method, t in tests.items()}, tests["robust"].verdict)
+        claims += tests["robust"].verdict == "lda-shown"
+    assert claims >= 5 if with_score else claims == 0
