@@ -9,7 +9,9 @@ One replication draws a sample of a design, learns the nuisance functions once, 
   of its decisions flipped.
 """
 
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -91,16 +93,53 @@ def replicate(number, n, design, model, learner="factored-logit", n_boot=500):
 COLUMNS = ("replication", "n", "design", "nuisance", "hypothesis", "method", "p_value")
 
 
-def run_study(n, replications, n_jobs=2):
-    """All replications of both designs: rejection rates at 5% by design, nuisance, hypothesis and method."""
+def run_study(n, replications, n_jobs=2, store=None):
+    """All replications of both designs: rejection rates at 5% by design, nuisance, hypothesis and method.
+
+    With a ``store``, a CSV file of p-values with one line per replication and design, replications found there are not
+    done again and new ones are added as they finish: a run can be stopped at any time and continued. The store knows
+    nothing of the code: start a new one when the tests or the learner change.
+    """
+    done = pd.read_csv(store) if store is not None and Path(store).exists() else pd.DataFrame(columns=KEYS)
+    finished = set(zip(done["replication"], done["design"], strict=True))
+    tasks = [
+        (k, design) for k in range(replications) for design in ("balanced", "skewed") if (k, design) not in finished
+    ]
     model = status_quo()
-    tasks = [(number, design) for number in range(replications) for design in ("balanced", "skewed")]
-    found = Parallel(n_jobs=n_jobs)(delayed(replicate)(number, n, design, model) for number, design in tasks)
-    table = pd.DataFrame([row for rows in found for row in rows], columns=COLUMNS)
-    return rejection_rates(table)
+    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    found = [done]
+    for rows in work(delayed(replicate)(number, n, design, model) for number, design in tasks):
+        line = one_line(pd.DataFrame(rows, columns=COLUMNS))
+        if store is not None:
+            line.to_csv(store, mode="a", header=not Path(store).exists(), index=False)
+        found.append(line)
+    return rejection_rates(pd.concat(found, ignore_index=True))
 
 
-def rejection_rates(table, alpha=0.05):
+KEYS = ["replication", "n", "design"]
+
+
+def one_line(rows):
+    """One line per replication and design, one column per nuisance, hypothesis and method."""
+    label = rows["nuisance"] + " | " + rows["hypothesis"] + " | " + rows["method"]
+    wide = rows.assign(label=label).pivot(index=KEYS, columns="label", values="p_value").round(4)
+    return wide.reset_index().rename_axis(columns=None)
+
+
+def rejection_rates(wide, alpha=0.05):
     """Share of p-values at or below alpha."""
-    rejected = table.assign(rejected=table["p_value"] <= alpha)
-    return rejected.groupby(["design", "nuisance", "method", "hypothesis"])["rejected"].mean()
+    rates = (wide.drop(columns=["replication", "n"]).set_index("design") <= alpha).groupby("design").mean().stack()
+    parts = [(design, *label.split(" | ")) for design, label in rates.index]
+    rates.index = pd.MultiIndex.from_tuples(parts, names=["design", "nuisance", "hypothesis", "method"])
+    return rates.reorder_levels(["design", "nuisance", "method", "hypothesis"]).sort_index()
+
+
+def main(n, replications, store):
+    """Continue a store up to a number of replications and print the rejection rates."""
+    print(run_study(int(n), int(replications), store=store).unstack().round(3).to_string())
+
+
+if __name__ == "__main__":
+    import lda_study  # by its name, so that other processes find it
+
+    lda_study.main(*sys.argv[1:])
