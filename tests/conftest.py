@@ -1,7 +1,15 @@
 """Settings shared by all tests."""
 
+import os
+
 from hypothesis import HealthCheck, settings
 
-# Compiled kernels make the first example slow, so single examples have no deadline.
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Compiled kernels make the first example slow, so single examples have no deadline. On a build server (CI is set)
+# the same examples are tried every time; elsewhere new ones are.
+settings.register_profile(
+    "house",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=bool(os.environ.get("CI")),
+)
 settings.load_profile("house")

@@ -217,3 +217,21 @@ def test_improvement_set():
         assert improves(corners, e, slack=1e-12).all()
         for q in unit_circle(20, -np.pi / 4, 3 * np.pi / 4):
             assert len(inside) == 0 or (inside @ q).max() <= (corners @ q).max() + 1e-12
+
+
+def test_a_tiny_segment_far_from_the_origin_is_not_empty():
+    """One moving row whose effect is small beside the losses: rounding must not make the set empty."""
+    n = 9
+    t = np.zeros((2 * n, 2))
+    t[[7, 7 + n]] = [-2.3e-05, -3.25e-04]
+    is_r = np.repeat([True, False], n)
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        l0 = rng.normal(size=2 * n) * 3.0
+        dl = 2.0 * np.where(is_r, t[:, 0], t[:, 1])
+        arcs = build_support_function(make_scores(l0, dl, t, is_r, np.ones(2 * n))).estimate
+        polygon = feasible_set(arcs)
+        ends = arcs.support_set([[-1.0, -1.0], [1.0, 1.0]])
+        assert not polygon.is_empty
+        q = unit_circle(40, 0.01)
+        np.testing.assert_allclose(polygon.support(q), (q @ ends.T).max(axis=1), atol=1e-10)

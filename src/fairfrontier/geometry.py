@@ -68,9 +68,10 @@ def intersect_half_planes(q: FloatArray, bound: FloatArray, centre: FloatArray) 
     """
     room = bound - q @ centre
     size = float(np.max(np.abs(room)))
-    if size == 0.0:
+    rounding = 1e-14 * (float(np.abs(bound).max()) + float(np.abs(centre).max()))
+    if size <= rounding:
         return centre[None, :].copy()
-    if float(room.min()) < -1e-12 * size:
+    if float(room.min()) < -(1e-12 * size + rounding):
         return np.empty((0, 2))
     dual = q * (1.0 / np.maximum(room / size, 1e-9))[:, None]
     stack = np.empty(len(dual) + 1, dtype=np.intp)
