@@ -62,9 +62,9 @@ class Case:
         for name in self.points:
             yield name, points[name], None
 
-    def draw(self, q, losses, e):
+    def draw(self, q, losses, e, hold_rules=False):
         """h^ (K,), sqrt(n)(h~ - h^) (B, K) and sqrt(n)(e~ - e^) (B, 2) at the directions."""
-        draws = self.context.draw(q, None if losses is None else losses[None])
+        draws = self.context.draw(q, None if losses is None else losses[None], hold_rules=hold_rules)
         z_e = np.zeros((B, 2)) if losses is None else draws.z_risks()[:, 0]
         if losses is not None:
             np.testing.assert_allclose(e, draws.risks_hat[0], atol=1e-13)
@@ -90,7 +90,7 @@ def test_robust(case):
     angle = np.linspace(0.75 * np.pi, 1.75 * np.pi, int(np.ceil(4 * N ** (1 / 3))))
     grid = np.vstack([np.column_stack([np.cos(angle), np.sin(angle)]), [-1.0, 0.0], [0.0, -1.0]])
     for _, test, losses in case.results("robust"):
-        h, z_h, z_e = case.draw(grid, losses, test.risk)
+        h, z_h, z_e = case.draw(grid, losses, test.risk, hold_rules=True)
         found = [at_direction(case, q, h[k], z_h[:, k], test.risk, z_e) for k, q in enumerate(grid)]
         p = np.array([(1 + sum(z >= statistic - 1e-9 for z in draws)) / (1 + B) for statistic, draws in found])
         assert test.p_value == p.max() == test.robust_p_value
@@ -118,7 +118,7 @@ def test_sharp(case):
         ]
         assert criterion[0] <= min(criterion[1:]) + 1e-12
         assert criterion[0] >= min(criterion[1:]) - 1e-3
-        h, z_h, z_e = case.draw(q[None], losses, test.risk)
+        h, z_h, z_e = case.draw(q[None], losses, test.risk, hold_rules=True)
         statistic, draws = at_direction(case, q, h[0], z_h[:, 0], test.risk, z_e)
         assert test.statistic == pytest.approx(statistic, abs=1e-9)
         np.testing.assert_allclose(test.draws, draws, rtol=0, atol=1e-9)
@@ -472,7 +472,7 @@ def test_gain_bound_is_the_upper_limit_of_the_criterion(case):
         assert np.abs(q).sum() == pytest.approx(1.0)
         direction = test.evidence.gain_bound.direction
         np.testing.assert_allclose(direction, -q / np.hypot(*q), atol=1e-14)
-        h, z_h, z_e = case.draw(direction[None], losses, test.risk)
+        h, z_h, z_e = case.draw(direction[None], losses, test.risk, hold_rules=True)
         statistic, draws = at_direction(case, direction, h[0], z_h[:, 0], test.risk, z_e)
         for alpha in (0.05, 0.2):
             lowest = sorted(draws / case.root)
