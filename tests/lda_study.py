@@ -11,13 +11,13 @@ One replication draws a sample of a design, learns the nuisance functions once, 
 
 import sys
 import warnings
-from pathlib import Path
+from functools import cache
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
+from study_store import KEYS, run_replications
 
 from fairfrontier.bootstrap import DrawingContext
 from fairfrontier.data import make_sample
@@ -39,6 +39,7 @@ def success_probabilities(X, design):
     return expit(2 * (x[:, 0] + x[:, 1] + x[:, 2])), expit(0.7 * (x[:, 0] + 0.5 * x[:, 1] + 0.6 * x[:, 3]))
 
 
+@cache
 def status_quo():
     """The logistic regression trained once on 5,000 rows of each design."""
     one, other = make_liu_molinari(5000, "balanced", [7, 0]), make_liu_molinari(5000, "skewed", [7, 1])
@@ -90,33 +91,18 @@ def replicate(number, n, design, model, learner="factored-logit", n_boot=500):
     return found
 
 
-COLUMNS = ("replication", "n", "design", "nuisance", "hypothesis", "method", "p_value")
+COLUMNS = (*KEYS, "nuisance", "hypothesis", "method", "p_value")
+
+
+def one_replication(number, n, design):
+    """One replication as one line."""
+    return one_line(pd.DataFrame(replicate(number, n, design, status_quo()), columns=COLUMNS))
 
 
 def run_study(n, replications, n_jobs=2, store=None):
-    """All replications of both designs: rejection rates at 5% by design, nuisance, hypothesis and method.
-
-    With a ``store``, a CSV file of p-values with one line per replication and design, replications found there are not
-    done again and new ones are added as they finish: a run can be stopped at any time and continued. The store knows
-    nothing of the code: start a new one when the tests or the learner change.
-    """
-    done = pd.read_csv(store) if store is not None and Path(store).exists() else pd.DataFrame(columns=KEYS)
-    finished = set(zip(done["replication"], done["design"], strict=True))
-    tasks = [
-        (k, design) for k in range(replications) for design in ("balanced", "skewed") if (k, design) not in finished
-    ]
-    model = status_quo()
-    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    found = [done]
-    for rows in work(delayed(replicate)(number, n, design, model) for number, design in tasks):
-        line = one_line(pd.DataFrame(rows, columns=COLUMNS))
-        if store is not None:
-            line.to_csv(store, mode="a", header=not Path(store).exists(), index=False)
-        found.append(line)
-    return rejection_rates(pd.concat(found, ignore_index=True))
-
-
-KEYS = ["replication", "n", "design"]
+    """All replications of both designs: rejection rates at 5% by design, nuisance, hypothesis and method."""
+    tasks = [(k, n, design) for k in range(replications) for design in ("balanced", "skewed")]
+    return rejection_rates(run_replications(one_replication, tasks, n_jobs, store))
 
 
 def one_line(rows):

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from test_frontier_properties import fit, learned, rows
 
 from fairfrontier.errors import FairFrontierWarning
-from fairfrontier.geometry import improvement_corners, unit_circle
+from fairfrontier.geometry import improvement_corners, off_breakpoint, unit_circle
 from fairfrontier.inference.levels import combine_repetitions, critical_value, critical_value_error, holm
-from fairfrontier.inference.published import off_breakpoint
 from fairfrontier.inference.witness import Witness
 
 N, B = 160, 99

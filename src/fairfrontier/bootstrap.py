@@ -11,7 +11,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -19,6 +19,7 @@ from numba import njit
 
 from ._typing import ArrayLike, BoolArray, FloatArray, IntArray, SignArray
 from .errors import InputError
+from .regret import Regret
 from .support import SupportFunction, check_directions
 
 JUMP = 0x9E3779B97F4A7C15F39CC0605CEDC835
@@ -159,12 +160,13 @@ def draw_process(
 
 @dataclass(frozen=True, slots=True)
 class DrawingContext:
-    """A support function together with how its draws are made."""
+    """A support function together with how its draws are made, and the regret of its rules if it was estimated."""
 
     function: SupportFunction
     n_boot: int
     seed: np.random.SeedSequence
     n_jobs: int | None = None
+    regret: Regret | None = None
 
     def draw(self, directions: ArrayLike, losses: FloatArray | None = None, *, hold_rules: bool = False) -> Draws:
         """Draw h at ``directions`` and the risks of ``losses`` (J, n): see `draw_process`."""
@@ -177,6 +179,18 @@ class DrawingContext:
             n_jobs=self.n_jobs,
             hold_rules=hold_rules,
         )
+
+    def correct(self, draws: Draws) -> Draws:
+        """Add the estimated regret to h: its mean to the estimate, that of one refit after the other to the draws.
+
+        The regret of the rules at hand is not known but has a distribution, that of the refits; so it varies over the
+        draws. Without an estimated regret nothing changes.
+        """
+        if self.regret is None:
+            return draws
+        values = self.regret.values(draws.directions)
+        cycled = values[np.arange(draws.n_boot) % len(values)]
+        return replace(draws, h_hat=draws.h_hat + values.mean(axis=0), h=draws.h + cycled)
 
 
 def for_each_draw(

@@ -19,11 +19,13 @@ from .learners import child_seeds, resolve_learner
 from .losses import Loss, get_loss
 from .nuisance import as_seed, cross_fit
 from .nuisance import external_nuisance as take_external_nuisance
+from .regret import Regret, check_refits, estimate_regret
 from .sets import (
     BestPoints,
     FrontierCurve,
     best_points,
     configuration,
+    corrected_points,
     fa_frontier,
     most_central,
     pareto_frontier,
@@ -69,6 +71,8 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
         n_rep: int = 1,
         n_boot: int = 1000,
         alpha: float = 0.05,
+        bias_correction: str | None = None,
+        n_refits: int = 20,
         groups: tuple[Any, Any] | None = None,
         folds: Any = None,
         learner_params: Mapping[str, Any] | None = None,
@@ -85,6 +89,8 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_rep = n_rep
         self.n_boot = n_boot
         self.alpha = alpha
+        self.bias_correction = bias_correction
+        self.n_refits = n_refits
         self.groups = groups
         self.folds = folds
         self.learner_params = learner_params
@@ -130,6 +136,7 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
             Itself.
         """
         check_alpha(self.alpha)
+        check_refits(self.bias_correction, self.n_refits)
         loss = get_loss(self.loss)
         if not isinstance(self.learner_params, Mapping | None):
             raise InputError(
@@ -139,6 +146,12 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
         learner = resolve_learner(self.learner, **(self.learner_params or {}))
         if X is None and external_nuisance is None:
             raise InputError("bad-features", "X is needed to learn from; it may be None only with `external_nuisance`.")
+        if self.bias_correction is not None and external_nuisance is not None:
+            raise InputError(
+                "bad-option",
+                f"bias_correction={self.bias_correction!r} refits the learner, and with `external_nuisance` there is "
+                "none to refit: leave one of them out.",
+            )
         sample = make_sample(
             X,
             y,
@@ -160,7 +173,7 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
             check_bounds(bounds.get("lower"), bounds.get("upper"), sample.n_obs)  # before anything long
         l0, l1 = loss.at_decisions(sample.y)
         dl = l1 - l0
-        self._learning_seed, self._drawing_seed = child_seeds(as_seed(self.random_state), 2)
+        self._learning_seed, self._drawing_seed, refit_seed = child_seeds(as_seed(self.random_state), 3)
         if external_nuisance is None:
             with progress_bar("Learning the nuisance functions", show=self.verbose) as progress:
                 nuisance = cross_fit(
@@ -185,14 +198,32 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
             )
             for t in nuisance.predictions
         )
+        regrets: tuple[Regret | None, ...] = (None,) * len(functions)
+        if self.bias_correction is not None:
+            with progress_bar("Refitting to estimate the regret", show=self.verbose) as progress:
+                regrets = estimate_regret(
+                    sample,
+                    dl,
+                    learner,
+                    nuisance,
+                    functions,
+                    n_refits=self.n_refits,
+                    seed=refit_seed,
+                    n_jobs=self.n_jobs,
+                    progress=progress,
+                )
         self.sample_, self.nuisance_, self.loss_ = sample, nuisance, loss
         self.groups_, self.n_obs_ = sample.groups, sample.n_obs
         self.support_functions_ = functions
         self._central = most_central([f.estimate for f in functions])
         self.support_function_ = functions[self._central]
+        self.regrets_, self.regret_ = regrets, regrets[self._central]
         self._losses = (l0, dl)
-        points = [best_points(function.estimate) for function in functions]
-        self.points_ = _points_frame(points, best_points(self.support_function_.estimate), self.groups_)
+        points = [
+            best_points(function.estimate) if regret is None else corrected_points(function, regret)
+            for function, regret in zip(functions, regrets, strict=True)
+        ]
+        self.points_ = _points_frame(points, points[self._central], self.groups_)
         self.configuration_ = _label_configuration(self.points_, self.groups_)
         self.diagnostics_ = diagnostics.diagnose(
             self.support_function_.scores.t,
@@ -243,14 +274,19 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         function = self.support_function_
         return fa_frontier(
-            function.estimate, self.n_obs_, plug_in=function.plug_in(), tolerance=tolerance, n_points=n_points
+            function.estimate,
+            self.n_obs_,
+            plug_in=function.plug_in(),
+            regret=self.regret_,
+            tolerance=tolerance,
+            n_points=n_points,
         )
 
     def pareto_frontier(self, *, tolerance: float | None = None, n_points: int = 512) -> FrontierCurve:
         """Estimated Pareto frontier: no group can be served better without serving the other worse."""
         self._check_fitted()
         estimate = self.support_function_.estimate
-        return pareto_frontier(estimate, self.n_obs_, tolerance=tolerance, n_points=n_points)
+        return pareto_frontier(estimate, self.n_obs_, regret=self.regret_, tolerance=tolerance, n_points=n_points)
 
     def _group_means(self, values: FloatArray) -> FloatArray:
         return group_means(values, self.sample_.is_r, self.sample_.weight)[0]

@@ -1,21 +1,55 @@
 """Running the pieces of work that cross-fitting consists of, one after the other or in parallel."""
 
 import pickle
+import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
-from ._typing import BoolArray
+from ._typing import BoolArray, IntArray
 from .errors import LearnerError
 from .learners import Learner, TrainingRows
 
 Progress = Callable[[int, int, str], None]
 """Called with the number of tasks done, their total, and what was done last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbation:
+    """Random weights for the training rows, the same ones for every task with the same seed.
+
+    Attributes
+    ----------
+    seed : numpy.random.SeedSequence
+        Source of the random numbers.
+    clusters : (n,) integer array or None
+        Rows that share their random number.
+    resample : bool
+        Draw rows with replacement instead, for learners that take no weights.
+    """
+
+    seed: np.random.SeedSequence
+    clusters: IntArray | None
+    resample: bool
+
+    def apply(self, rows: TrainingRows, train: IntArray) -> TrainingRows:
+        """Return the training rows weighted by independent Exp(1) numbers, or drawn with replacement."""
+        rng = np.random.default_rng(self.seed)
+        unit = np.arange(len(rows.dl)) if self.clusters is None else self.clusters
+        if self.resample:
+            present = np.unique(unit[train])
+            times = np.bincount(rng.choice(present, len(present)), minlength=unit.max() + 1)
+            return rows.take(np.repeat(train, times[unit[train]]))
+        weight = rng.standard_exponential(unit.max() + 1)[unit]
+        if rows.weight is not None:
+            weight = weight * rows.weight
+        return replace(rows, weight=weight / weight[train].mean()).take(train)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +66,15 @@ class Task:
         Rows left out of the fit and predicted; None: tune on all rows.
     text : str
         What is being done, in users' words.
+    perturbation : Perturbation or None
+        Random weights of the training rows.
     """
 
     learner: Learner
     component: str
     held: BoolArray | None
     text: str
+    perturbation: Perturbation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +84,22 @@ class _Failure:
 
 def _work(task: Task, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any, keep_model: bool) -> Any:
     """Tune, or fit and predict, one component. One thread: bits must not depend on their number."""
-    with threadpool_limits(limits=1):
+    with _thread_pools(len(sys.modules)).limit(limits=1):
         try:
             if task.held is None:
                 return task.learner.tune(task.component, rows, seed)
-            train = rows.take(np.flatnonzero(~task.held))
+            kept = np.flatnonzero(~task.held)
+            train = rows.take(kept) if task.perturbation is None else task.perturbation.apply(rows, kept)
             part = task.learner.fit(task.component, train, seed, tuning)
             return part if keep_model else part.predict(rows.take(np.flatnonzero(task.held)).X)
         except Exception as error:
             return _Failure(_portable(error))
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(n_modules: int) -> ThreadpoolController:
+    """Thread pools of the loaded libraries; looking for them takes milliseconds, so only after an import."""
+    return ThreadpoolController()
 
 
 def _portable(error: Exception) -> Exception:

@@ -19,6 +19,16 @@ def unit_circle(k: int, start: float = 0.0, stop: float = 2.0 * np.pi, endpoint:
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
+def off_breakpoint(q: FloatArray) -> FloatArray:
+    """Turn a direction by 1e-9 radians towards (-1, -1), or towards (-1, 1) from there.
+
+    Extrema are often attained exactly where a row is perpendicular; beside it no rounding decides that row.
+    """
+    turn = 1e-9 if q[0] <= q[1] else -1e-9
+    turned: FloatArray = np.array([q[0] - turn * q[1], q[1] + turn * q[0]])
+    return turned
+
+
 def polygon_area(vertices: FloatArray) -> float:
     """Area of a simple polygon (k, 2) with vertices in counter-clockwise order; 0 for fewer than three."""
     if len(vertices) < 3:

@@ -2,8 +2,8 @@
 
 import numbers
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,8 @@ class Nuisance:
         Whether the predictions were supplied from outside.
     group_auc : float or None
         Area under the curve of out-of-fold group probabilities, for learners that model them.
+    tuning : mapping
+        What was tuned once for all folds, by component of the learner.
     """
 
     predictions: FloatArray
@@ -66,6 +68,7 @@ class Nuisance:
     jitter: float
     external: bool
     group_auc: float | None
+    tuning: Mapping[str, Any] = field(default_factory=dict)
 
 
 def cross_fit(
@@ -116,7 +119,7 @@ def cross_fit(
     learner.check(rows)
     fold = make_folds(sample, n_folds, n_rep, np.random.default_rng(folds_seed), folds)
     tuning_tasks = [
-        Task(learner, component, None, f"tuning {_shown(component, sample)}")
+        Task(learner, component, None, f"tuning {shown_component(component, sample)}")
         for component in (learner.components if learner.tunes_once else ())
     ]
     places = [(repetition, k) for repetition in range(len(fold)) for k in range(1, fold[repetition].max() + 1)]
@@ -126,7 +129,7 @@ def cross_fit(
             component,
             fold[repetition] == k,
             f"repetition {repetition + 1} of {len(fold)}, fold {k} of {fold[repetition].max()}, "
-            f"{_shown(component, sample)}",
+            f"{shown_component(component, sample)}",
         )
         for repetition, k in places
         for component in learner.components
@@ -165,6 +168,7 @@ def cross_fit(
         jitter,
         False,
         _group_auc(sample, group_probability),
+        tuning,
     )
 
 
@@ -246,7 +250,7 @@ def fit_on_all(
     rows = training_rows(sample, dl)
     learner.check(rows)
     tasks = [
-        Task(learner, component, np.zeros(sample.n_obs, dtype=bool), f"all rows, {_shown(component, sample)}")
+        Task(learner, component, np.zeros(sample.n_obs, dtype=bool), f"all rows, {shown_component(component, sample)}")
         for component in learner.components
     ]
     seeds = child_seeds(as_seed(random_state), len(tasks))
@@ -301,7 +305,7 @@ def _check_jitter(jitter: float) -> float:
     return float(jitter)
 
 
-def _shown(component: str, sample: Sample) -> str:
+def shown_component(component: str, sample: Sample) -> str:
     """Name a component as users know it."""
     if component in ("r", "b"):
         return f"group {sample.groups[0 if component == 'r' else 1]!r}"

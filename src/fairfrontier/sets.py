@@ -12,8 +12,9 @@ import numpy as np
 
 from ._typing import ArrayLike, BoolArray, FloatArray
 from .errors import EmptySetWarning, InputError
-from .geometry import U1, U2, convex_contains, polygon_area, unit_circle
-from .support import Arcs, check_directions, check_risks
+from .geometry import U1, U2, convex_contains, off_breakpoint, polygon_area, unit_circle
+from .regret import Regret
+from .support import Arcs, SupportFunction, check_directions, check_risks
 
 Configuration = Literal["balanced", "r-skewed", "b-skewed"]
 Position = Literal["crosses", "above", "below"]
@@ -60,6 +61,31 @@ def best_points(arcs: Arcs) -> BestPoints:
         position, q_F = ("above", ends[0]) if above else ("below", ends[1])
         F = arcs.support_set(q_F, tie=_DOWN)[0]
     return BestPoints(R, B, F, U1.copy(), U2.copy(), q_F, position, configuration(R, B))
+
+
+def sharp_fairest(function: SupportFunction, regret: Regret | None = None) -> tuple[FloatArray, FloatArray, Position]:
+    """The fairest point by the direction that the plug-in criterion chooses, that direction, and the set's position.
+
+    The plug-in criterion does not reuse the rows' outcomes, so h^ at its direction is free of the bias that minimising
+    h^ itself brings. On the 45-degree line F is (-1, -1) h^(q) with q1 + q2 = -1.
+    """
+    chosen = best_points(function.plug_in())
+    q = chosen.q_F
+    if chosen.position == "crosses":
+        q = off_breakpoint(q)
+        q = q / -q.sum()
+    point = function.estimate.support_set(q, tie=_DOWN)[0]
+    if regret is not None:
+        point = point + regret.mean_pair(q[None])[0]
+    return (np.full(2, -float(q @ point)) if chosen.position == "crosses" else point), q, chosen.position
+
+
+def corrected_points(function: SupportFunction, regret: Regret) -> BestPoints:
+    """R, B and F with the estimated regret of their rules taken off, F as in `sharp_fairest`."""
+    points = best_points(function.estimate)
+    R, B = points.R + regret.mean_pair(U1[None])[0], points.B + regret.mean_pair(U2[None])[0]
+    F, q, position = sharp_fairest(function, regret)
+    return BestPoints(R, B, F, points.q_R, points.q_B, q / np.hypot(*q), position, configuration(R, B))
 
 
 def configuration(R: FloatArray, B: FloatArray) -> Configuration:
@@ -121,9 +147,9 @@ class FeasibleSet:
         return convex_contains(self.vertices, points, slack=1e-12 * scale)
 
 
-def feasible_set(arcs: Arcs) -> FeasibleSet:
-    """Intersect all half planes of the support function; warn when nothing is left."""
-    vertices = arcs.half_plane_polygon()
+def feasible_set(arcs: Arcs, regret: Regret | None = None) -> FeasibleSet:
+    """Intersect all half planes of the support function, moved out by the regret; warn when nothing is left."""
+    vertices = arcs.half_plane_polygon(None if regret is None else regret.mean)
     if len(vertices) == 0:
         warnings.warn(
             "The estimated feasible set is empty: in some direction the learned rule does worse than its "
@@ -168,6 +194,7 @@ def fa_frontier(
     n_obs: int,
     *,
     plug_in: Arcs | None = None,
+    regret: Regret | None = None,
     tolerance: float | None = None,
     n_points: int = 512,
 ) -> FrontierCurve:
@@ -176,24 +203,35 @@ def fa_frontier(
     The curve runs over the directions that the configuration tells (Liang, Lu, Mu and Okumura): from R
     to B under balance; from the best point of the favoured group through the other one to F under skew.
     ``tolerance`` defaults to sqrt(log n) / sqrt(n). The direction of F is taken from the convex ``plug_in`` criterion
-    if given: the direction that minimises the noisy h itself can lie far beyond F.
+    if given: the direction that minimises the noisy h itself can lie far beyond F. With a ``regret`` the points
+    estimate what the best rules of these directions attain.
     """
-    points = best_points(arcs)
+    R, B = arcs.support_set(np.array([U1, U2]), tie=np.array([U2, U1]))
+    if regret is not None:
+        R, B = R + regret.mean_pair(U1[None])[0], B + regret.mean_pair(U2[None])[0]
+    skew = configuration(R, B)
     start, stop = np.pi, 1.5 * np.pi
     q_F = best_points(plug_in or arcs).q_F
     fairest = float(np.arctan2(q_F[1], q_F[0])) % (2.0 * np.pi)
-    if points.configuration == "r-skewed":
+    if skew == "r-skewed":
         stop = max(stop, fairest)
-    elif points.configuration == "b-skewed":
+    elif skew == "b-skewed":
         start = min(start, fairest)
 
     def criterion(e: FloatArray) -> FloatArray:
         return np.array([max(arcs.max_excess(x).value, 0.0) + max(arcs.min_separation(x).value, 0.0) for x in e])
 
-    return _curve("fairness-accuracy", arcs, n_obs, start, stop, tolerance, n_points, criterion)
+    return _curve("fairness-accuracy", arcs, n_obs, start, stop, tolerance, n_points, criterion, regret)
 
 
-def pareto_frontier(arcs: Arcs, n_obs: int, *, tolerance: float | None = None, n_points: int = 512) -> FrontierCurve:
+def pareto_frontier(
+    arcs: Arcs,
+    n_obs: int,
+    *,
+    regret: Regret | None = None,
+    tolerance: float | None = None,
+    n_points: int = 512,
+) -> FrontierCurve:
     """Estimate the Pareto frontier by the support sets in the directions between u1 and u2."""
 
     def criterion(e: FloatArray) -> FloatArray:
@@ -201,7 +239,7 @@ def pareto_frontier(arcs: Arcs, n_obs: int, *, tolerance: float | None = None, n
             [max(arcs.max_excess(x).value, 0.0) + max(-arcs.max_excess(x, U1, np.pi / 2.0).value, 0.0) for x in e]
         )
 
-    return _curve("pareto", arcs, n_obs, np.pi, 1.5 * np.pi, tolerance, n_points, criterion)
+    return _curve("pareto", arcs, n_obs, np.pi, 1.5 * np.pi, tolerance, n_points, criterion, regret)
 
 
 def _curve(
@@ -213,6 +251,7 @@ def _curve(
     tolerance: float | None,
     n_points: int,
     criterion: Callable[[FloatArray], FloatArray],
+    regret: Regret | None,
 ) -> FrontierCurve:
     if not isinstance(n_points, numbers.Integral) or n_points < 2:
         raise InputError("bad-option", f"`n_points` must be a whole number of at least 2, got {n_points!r}.")
@@ -224,4 +263,7 @@ def _curve(
     # The axes exactly, so that the curve meets R and B, ties broken as in `best_points`.
     directions = np.column_stack([np.cos(angle), np.sin(angle)])
     directions[np.abs(directions) < 1e-15] = 0.0
-    return FrontierCurve(kind, arcs.support_set(directions, tie=_DOWN), directions, tolerance, criterion)
+    points = arcs.support_set(directions, tie=_DOWN)
+    if regret is not None:
+        points = points + regret.mean_pair(directions)
+    return FrontierCurve(kind, points, directions, tolerance, criterion)

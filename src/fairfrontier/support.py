@@ -6,6 +6,7 @@ direction (h is positively homogeneous); ``mu`` are the weighted group shares an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,11 +108,16 @@ class Arcs:
         # h falls without bound towards (1, -1) when max(e_r - e_b) < 0: the set lies above the line.
         return LineInfimum(value, np.array([q1, q2]), above=bool(down_last), below=bool(down_first))
 
-    def half_plane_polygon(self) -> FloatArray:
-        """Vertices of {z : q'z <= h(q) for all q}, counter-clockwise; (0, 2) if that set is empty."""
+    def half_plane_polygon(self, widening: Callable[[FloatArray], FloatArray] | None = None) -> FloatArray:
+        """Vertices of {z : q'z <= h(q) for all q}, counter-clockwise; (0, 2) if that set is empty.
+
+        ``widening`` gives non-negative numbers (k,) to be added to h at directions (k, 2).
+        """
         q = np.empty((2 * len(self.a) + 2, 2))
         bound = np.empty(len(q))
         k = sweep.half_planes(self.a, self.b, *self.mu, self.values, self.mirror, q, bound)
+        if widening is not None:
+            bound[:k] += widening(q[:k])
         return intersect_half_planes(q[:k], bound[:k], self.mirror / 2.0)
 
 

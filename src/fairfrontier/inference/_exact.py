@@ -58,6 +58,83 @@ def perturbed_parts(
     return feasibility, separation, risks
 
 
+def perturbed_line_infima(
+    function: SupportFunction,
+    plan: DrawPlan,
+    step: float,
+    *,
+    n_boot: int,
+    seed: np.random.SeedSequence,
+    n_jobs: int | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Infimum over c in [-1000, 1000] of the perturbed h at u1 - c(1, -1), exactly, for every draw.
+
+    Returns the infima (B,) and the drawn risks (B, J, 2) of the plan's algorithms.
+    """
+    arcs, order = function.estimate, function.order
+    m = len(arcs.a)
+    from_r = function.scores.is_r[order] if len(order) else np.zeros(0, dtype=bool)
+    edges_hat = np.empty((m, 2))
+    _edges(arcs.a, arcs.b, *arcs.mu, edges_hat)
+    scale = step * np.sqrt(function.n_obs)
+    infima, risks = np.empty(n_boot), np.empty((n_boot, len(plan.extra), 2))
+
+    def one(number: int, w: FloatArray) -> None:
+        values, edges, mirror, mass = np.empty((m + 1, 2)), np.empty((m, 2)), np.empty(2), np.empty(2)
+        _draw_arcs(
+            w, plan.stops, plan.weight, plan.base, plan.change, plan.extra, from_r,
+            values, mirror, mass, risks[number],
+        )  # fmt: skip
+        _edges(arcs.a, arcs.b, mass[0], mass[1], edges)
+        infima[number] = _line(edges_hat, arcs.values, arcs.mirror, edges, values, mirror, scale)
+
+    for_each_draw(plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
+    return infima, risks
+
+
+@njit(cache=True, nogil=True)
+def _line(edges_hat, v_hat, mirror_hat, edges, v, mirror, c):  # type: ignore[no-untyped-def]
+    """Smallest value of the perturbed h on the line q1 + q2 = -1 between (-1001, 1000) and (999, -1000).
+
+    The right half circle is swept once: it holds the end of the line from (0, -1) on, and its opposite holds the rest.
+    Between breakpoints h is linear along the line, so both ends of every piece are enough.
+    """
+    m = edges.shape[0]
+    mirror1 = (1.0 - c) * mirror_hat[0] + c * mirror[0]
+    mirror2 = (1.0 - c) * mirror_hat[1] + c * mirror[1]
+    best = np.inf
+    i, j, cut = 0, 0, 0
+    s1, s2 = 0.0, -1.0
+    while True:
+        # the next breakpoint: of h^, of h~, one of the two ends of the line, or the end (0, 1) of the sweep
+        f1, f2, kind = 0.0, 1.0, 3
+        if cut == 0:
+            f1, f2, kind = 0.999, -1.0, 2
+        elif cut == 1:
+            f1, f2, kind = 1.001, -1.0, 2
+        if i < m and edges_hat[i, 0] * f2 - edges_hat[i, 1] * f1 >= 0.0:
+            f1, f2, kind = edges_hat[i, 0], edges_hat[i, 1], 0
+        if j < m and edges[j, 0] * f2 - edges[j, 1] * f1 > 0.0:
+            f1, f2, kind = edges[j, 0], edges[j, 1], 1
+        if cut != 1 and s1 * f2 - s2 * f1 > SAME_DIRECTION:
+            v1 = (1.0 - c) * v_hat[i, 0] + c * v[j, 0]
+            v2 = (1.0 - c) * v_hat[i, 1] + c * v[j, 1]
+            if cut == 2:
+                v1, v2 = v1 - mirror1, v2 - mirror2  # (-q)'v(-q) = q'(v - mirror)
+            for x1, x2 in ((s1, s2), (f1, f2)):
+                value = (x1 * v1 + x2 * v2) / abs(x1 + x2)
+                best = min(best, value)
+        s1, s2 = f1, f2
+        if kind == 0:
+            i += 1
+        elif kind == 1:
+            j += 1
+        elif kind == 2:
+            cut += 1
+        else:
+            return best
+
+
 @njit(cache=True, nogil=True)
 def _edges(a, b, mu_r, mu_b, out):  # type: ignore[no-untyped-def]
     """Unit directions at which the rule changes on the right half circle, in order."""

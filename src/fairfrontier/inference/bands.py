@@ -12,6 +12,7 @@ from .._typing import ArrayLike, FloatArray
 from ..bootstrap import DrawingContext
 from ..errors import InputError
 from ..geometry import intersect_half_planes, unit_circle
+from ..regret import Regret
 from ..sets import FeasibleSet
 from ..support import SupportFunction, check_directions, check_risks
 from .levels import check_level, critical_value, p_value, step_size
@@ -63,6 +64,7 @@ class SupportBand:
     alpha: float
     side: Side
     sup_t: FloatArray
+    regret: Regret | None = None
 
     @property
     def critical_value(self) -> float:
@@ -102,7 +104,7 @@ class SupportBand:
         limit: FloatArray = self.function.estimate.h(directions) + sign * self.critical_value * standard_errors(
             self.function, directions
         )
-        return limit
+        return limit if self.regret is None else limit + self.regret.mean(directions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +124,13 @@ class EstimatedFeasibleSet(FeasibleSet):
         level = self._level(alpha)
         # The rule of each direction is held fixed: its wobble with the re-estimated group shares is of smaller order
         # but would widen the band.
-        draws = self.context.draw(unit_circle(BAND_DIRECTIONS), hold_rules=True)
+        draws = self.context.correct(self.context.draw(unit_circle(BAND_DIRECTIONS), hold_rules=True))
         error = standard_errors(self.context.function, draws.directions)
         error = np.where(error > 0.0, error, np.inf)
         t = (draws.h - draws.h_hat) / error
         # lower limit h^ - c se fails where h^ - h > c se, whose draws are h~ - h^; upper the other way round
         sup = {"two-sided": np.abs(t), "lower": t, "upper": -t}[side].max(axis=1)
-        return SupportBand(self.context.function, level, side, sup)
+        return SupportBand(self.context.function, level, side, sup, self.context.regret)
 
     def test(self, e: ArrayLike, alpha: float | None = None) -> SetTest:
         """Test the null that a risk pair is feasible."""
@@ -156,6 +158,8 @@ class EstimatedFeasibleSet(FeasibleSet):
         """T = sqrt(n)[max_q sign (bound(q) - h(q))]_+, draws by the numerical directional derivative."""
         level = self._level(alpha)
         draws = self.context.draw(self._directions())
+        if sign > 0.0:  # a question of feasibility
+            draws = self.context.correct(draws)
         step = step_size(draws.n_obs)
         gap = sign * (bound - draws.h_hat)
         most = float(gap.max())

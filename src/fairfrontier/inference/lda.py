@@ -21,10 +21,10 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..bootstrap import DrawingContext, Draws
-from ..geometry import U1, U2, improvement_support, unit_circle
+from ..geometry import U1, U2, improvement_support, off_breakpoint, unit_circle
 from ..support import group_means
 from .levels import Decision, combine_repetitions, count_reaching, p_value, step_size
-from .published import off_breakpoint, paper_parts
+from .published import paper_parts
 from .witness import Witness, find_candidate, make_witness
 
 Method = Literal["robust", "sharp", "paper"]

@@ -118,16 +118,16 @@ def frontier_directions(kind: Kind, directions: int) -> tuple[FloatArray, FloatA
 def frontier_process(context: DrawingContext, kind: Kind, directions: int = GRID) -> FrontierProcess:
     """Draw h on the grids of a frontier test."""
     circle, part = frontier_directions(kind, directions)
-    draws = context.draw(np.vstack([circle, part]))
-    z, k = draws.z_h(), len(circle)
+    draws, k = context.draw(np.vstack([circle, part])), len(circle)
+    corrected = context.correct(draws)  # for feasibility only
     return FrontierProcess(
         kind,
         circle,
         part,
-        draws.h_hat[:k],
+        corrected.h_hat[:k],
         draws.h_hat[k:],
-        np.ascontiguousarray(z[:, :k].T),
-        np.ascontiguousarray(z[:, k:].T),
+        np.ascontiguousarray(corrected.z_h()[:, :k].T),
+        np.ascontiguousarray(draws.z_h()[:, k:].T),
         context.function.n_obs,
     )
 
@@ -168,8 +168,8 @@ def _blocks(
             inner = e @ process.part.T - process.h_part
         most, inner_most = excess.max(axis=1), inner.max(axis=1)
         if derivative == "numerical":
-            first = _shifted_max(excess, *shifts[0]) - most[:, None]
-            second = _shifted_max(inner, *shifts[1]) - inner_most[:, None]
+            first = shifted_max(excess, *shifts[0]) - most[:, None]
+            second = shifted_max(inner, *shifts[1]) - inner_most[:, None]
             null = np.maximum(first, 0.0) / step + np.maximum(-second, 0.0) / step
         else:
             first = _contact_max(excess, most - within, process.z_circle)
@@ -217,10 +217,11 @@ def algorithm_nulls(
     draws = context.draw(np.vstack([circle, part]), losses)
     k, step, root = len(circle), step_size(draws.n_obs), np.sqrt(draws.n_obs)
     within = kappa(draws.n_obs) / root
-    z, z_e = draws.z_h(), draws.z_risks()
+    corrected = context.correct(draws)  # for feasibility only
+    z, z_corrected, z_e = draws.z_h(), corrected.z_h(), draws.z_risks()
     parts, nulls = [], []
     for j, e in enumerate(draws.risks_hat):
-        excess, z_excess = circle @ e - draws.h_hat[:k], z_e[:, j] @ circle.T - z[:, :k]
+        excess, z_excess = circle @ e - corrected.h_hat[:k], z_e[:, j] @ circle.T - z_corrected[:, :k]
         if kind == "fairness-accuracy":
             still = improvement_support(e, part)
             inner = -(still + draws.h_hat[k:])
@@ -273,7 +274,7 @@ def _combined(p_values: list[FloatArray]) -> FloatArray:
 
 
 @njit(cache=True, nogil=True)
-def _shifted_max(x, shift, low, high):  # type: ignore[no-untyped-def]
+def shifted_max(x, shift, low, high):  # type: ignore[no-untyped-def]
     """Largest x[p, k] - shift[k, b] over k, for every point p and draw b, shape (P, B).
 
     ``low`` and ``high`` (K,) are the smallest and largest shift in each direction: a direction whose best case

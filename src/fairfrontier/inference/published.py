@@ -13,7 +13,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..bootstrap import DrawingContext, make_plan
-from ..geometry import improvement_support, unit_circle
+from ..geometry import improvement_support, off_breakpoint, unit_circle
 from ..support import Extremum
 from ._exact import perturbed_parts
 from .levels import Decision, step_size
@@ -119,16 +119,6 @@ def _smooth_nulls(
         corner = improvement_support(e + step * z_e, q[[at_least]]) - improvement_support(e, q[[at_least]])
         nulls.append(_positive(z_e @ q[at_most] - z_h[:, at_most]) + _positive(corner[:, 0] / step + z_h[:, at_least]))
     return nulls
-
-
-def off_breakpoint(q: FloatArray) -> FloatArray:
-    """Turn a direction by 1e-9 radians towards (-1, -1), or towards (-1, 1) from there.
-
-    Extrema are often attained exactly where a row is perpendicular; beside it no rounding decides that row.
-    """
-    turn = 1e-9 if q[0] <= q[1] else -1e-9
-    turned: FloatArray = np.array([q[0] - turn * q[1], q[1] + turn * q[0]])
-    return turned
 
 
 def _smallest(values: FloatArray, directions: FloatArray, sign: float = 1.0) -> Extremum:

@@ -1,0 +1,74 @@
+"""Lattices of the risk pairs that a test of an extreme point may accept."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import FloatArray
+from .best_points import ExtremePoint
+
+MOST_SQUARES = 512
+"""Squares kept in the search for the smallest statistic."""
+
+
+def to_side(points: FloatArray, above: bool) -> FloatArray:
+    """Keep points on one side of the 45-degree line and move the others onto it."""
+    difference = points[:, 1] - points[:, 0]
+    wrong = difference < 0.0 if above else difference > 0.0
+    return np.where(wrong[:, None], points.mean(axis=1)[:, None], points)
+
+
+def _reach(point: ExtremePoint, limit: float) -> float:
+    """Largest coordinate of a point with T at most ``limit``: it satisfies q'e <= h(q) + limit / sqrt(n).
+
+    The directions may cover a quarter circle only; risks beyond four times the largest value of h do not matter.
+    """
+    return 4.0 * float(np.abs(point.h).max()) + limit / float(np.sqrt(point.n_obs))
+
+
+def lowest(point: ExtremePoint, above: bool) -> tuple[float, FloatArray]:
+    """Smallest T on one side of the 45-degree line and the point that has it, by squares that halve."""
+    root, side = np.sqrt(point.n_obs), 2.0 * _reach(point, 0.0)
+    centres = np.zeros((1, 2))
+    best, at = np.inf, centres[0]
+    while side * root > 0.01:
+        nearest = to_side(centres, above)
+        values = point.statistic(nearest)
+        k = int(np.argmin(values))
+        if values[k] < best:
+            best, at = float(values[k]), nearest[k]
+        # T is Lipschitz with constant 2 sqrt(n), and no point of the square is farther off than its diagonal
+        promising = np.flatnonzero(values <= best + 2.0 * root * side * np.sqrt(2.0))
+        if len(promising) > MOST_SQUARES:  # a flat bottom: any of its points will do
+            promising = np.argsort(values, kind="stable")[:MOST_SQUARES]
+        centres = centres[promising]
+        side, centres = side / 2.0, _quarters(centres, side / 2.0)
+    return best, at
+
+
+def _quarters(centres: FloatArray, side: float) -> FloatArray:
+    """Centres of the four squares of the given side that each square is made of."""
+    corner = side / 2.0 * np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
+    quarters: FloatArray = (centres[:, None] + corner).reshape(-1, 2)
+    return quarters
+
+
+def lattice(point: ExtremePoint, limit: float, spacing: float, above: bool | None = None) -> FloatArray:
+    """Lattice points ``spacing`` / sqrt(n) apart that matter for T <= ``limit``, on one side of the line if given.
+
+    T is Lipschitz with constant 2 sqrt(n), so squares whose centre is too far above the limit are dropped on the way
+    down from one square that holds all points with T <= limit. Squares across the line are moved onto it.
+    """
+    root = np.sqrt(point.n_obs)
+    last = spacing / root
+    side = last * 2.0 ** int(np.ceil(np.log2(max(2.0 * _reach(point, limit) / last, 1.0))))
+    centres = np.zeros((1, 2))
+    while True:
+        centres = centres[point.statistic(centres) <= limit + 2.0 * root * side * np.sqrt(0.5)]
+        if above is not None:
+            beyond = (centres[:, 0] - centres[:, 1]) * (1.0 if above else -1.0)
+            centres = centres[beyond <= side]  # squares with a part on this side
+        if side <= last * (1.0 + 1e-9) or len(centres) == 0:
+            break
+        side, centres = side / 2.0, _quarters(centres, side / 2.0)
+    return centres if above is None else np.unique(to_side(centres, above), axis=0)

@@ -1,0 +1,326 @@
+"""Should the group be banned as an input? The test of weak group skew, without random candidate points.
+
+The null says that R and B lie weakly on the same side of the 45-degree line. It is rejected if no pair (R, B) of the
+null lies in the confidence set, so its p-value is the largest p(R, B) over such pairs. T(R, B) and its draws are sums
+of a part for R and a part for B, so two lattices of points give all pairs at the price of their sums. Bounds tell which
+points can still matter: T grows at a known rate, and no draw exceeds the largest draws of its direction.
+
+Both methods search the pairs exhaustively; drawing them at random overlooks pairs that speak for the null. ``paper``
+has the published directions and step. ``sharp`` holds each direction's rule while drawing, and its step of the
+numerical derivative is kappa_n / sqrt(n), which counts far directions less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numba import njit
+from scipy.spatial import ConvexHull, QhullError
+
+from .._typing import BoolArray, FloatArray
+from ..bootstrap import DrawingContext
+from ..geometry import U1, U2
+from ._lattices import lattice, lowest, to_side
+from .best_points import ExtremePoint, extreme_points
+from .levels import ROUNDING, check_level, combine_repetitions, critical_value, kappa
+
+Method = Literal["sharp", "paper"]
+DIRECTIONS = 200
+"""Directions in each of the two windows in which points must be feasible."""
+PUBLISHED_DIRECTIONS = 100
+"""The published number of them."""
+SPACINGS = (1.0, 0.5, 0.25)
+"""Distances between neighbouring lattice points of the successive searches, in units of 1 / sqrt(n)."""
+FINAL_STEPS = (0.125, 0.0625, 0.03125)
+"""Distances tried about the best pair at the end, in the same units."""
+SET_SPACING = 0.5
+"""Distance between lattice points of the projected confidence sets, in the same units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Points (k, 2) for one of the best points, with T (k,) and draws minus T (k, B)."""
+
+    points: FloatArray
+    statistic: FloatArray
+    slack: FloatArray
+
+    def where(self, chosen: BoolArray) -> Candidates:
+        """Some of the points."""
+        return Candidates(self.points[chosen], self.statistic[chosen], self.slack[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class BestPointsSet:
+    """Confidence set for the pair of best points, projected on each of them.
+
+    ``best_r`` and ``best_b`` (k, 2): lattice points that belong to an accepted pair; their outlines are convex.
+    """
+
+    alpha: float
+    best_r: FloatArray
+    best_b: FloatArray
+
+    @property
+    def outline_r(self) -> FloatArray:
+        """Outline (k, 2) of the accepted best points of the first group."""
+        return _outline(self.best_r)
+
+    @property
+    def outline_b(self) -> FloatArray:
+        """Outline (k, 2) of the accepted best points of the second group."""
+        return _outline(self.best_b)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSkewTest:
+    """Result of testing weak group skew; the null is that both best points lie weakly on one side of equal risks.
+
+    ``best_r`` and ``best_b`` (2,) are the estimated best points. ``closest_r`` and ``closest_b`` (2,) are the pair of
+    the null that the data reject least; ``statistic`` and ``draws`` (B,) belong to it.
+    """
+
+    groups: tuple[Any, Any]
+    alpha: float
+    method: Method
+    best_r: FloatArray
+    best_b: FloatArray
+    closest_r: FloatArray
+    closest_b: FloatArray
+    statistic: float
+    draws: FloatArray
+    p_value: float
+    _confidence_set: Callable[[float], BestPointsSet]
+
+    @property
+    def reject(self) -> bool:
+        """Whether weak group skew is rejected: the best points lie strictly on different sides."""
+        return self.p_value <= self.alpha
+
+    @property
+    def critical_value(self) -> float:
+        """Value that the statistic must exceed."""
+        return critical_value(self.draws, self.alpha)
+
+    @property
+    def confidence_set(self) -> BestPointsSet:
+        """Confidence set for (R, B), projected on R and on B; worked out when asked for."""
+        return self._confidence_set(self.alpha)
+
+    def at(self, alpha: float) -> GroupSkewTest:
+        """The same draws judged at another level."""
+        return replace(self, alpha=check_level(alpha, len(self.draws)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the draws, as plain numbers and text."""
+        return {
+            "groups": [str(label) for label in self.groups],
+            "alpha": self.alpha,
+            "method": self.method,
+            "best_r": self.best_r.tolist(),
+            "best_b": self.best_b.tolist(),
+            "closest_r": self.closest_r.tolist(),
+            "closest_b": self.closest_b.tolist(),
+            "statistic": self.statistic,
+            "critical_value": self.critical_value,
+            "p_value": self.p_value,
+            "reject": self.reject,
+            "n_boot": len(self.draws),
+        }
+
+    def summary(self) -> str:
+        """Say in plain words what the test shows and what it does not show."""
+        r, b = self.groups
+        lines = [
+            "Would banning the group as an input worsen every point of the trade-off?",
+            f"Estimated best point of group {r}: {_pair(self.best_r, self.groups)}; of group {b}: "
+            f"{_pair(self.best_b, self.groups)}.",
+            "Null: at both best points the same group has the higher risk (or the risks are equal). "
+            f"P-value {self.p_value:.4f} at alpha {self.alpha:g}.",
+        ]
+        if self.reject:
+            lines += [
+                "Rejected: each group is served best by rules under which the other group has the higher risk.",
+                f"For banning: every point of the frontier of rules that do not see {r} or {b} is dominated by a "
+                "point that rules which see the group attain. Banning it would worsen the trade-off everywhere.",
+                "For justification: the frontier is then the Pareto frontier, so a rule that could be improved for "
+                "both groups at once cannot be justified by fairness.",
+            ]
+        else:
+            lines += [
+                "Not rejected. This does not show that the group should be banned, nor that banning it would do no "
+                "harm: the data are compatible with one group having the higher risk at both best points, in which "
+                "case it depends on the preference between accuracy and fairness.",
+                "Nor can it be ruled out that a rule which serves both groups worse than another is justified by "
+                "fairness.",
+            ]
+        lines.append(
+            "It concerns risks (expected losses) of rules based on the covariates used here: evidence, not a legal "
+            "finding on the use of the group."
+        )
+        return "\n".join(lines)
+
+
+def group_skew_test(
+    contexts: list[DrawingContext],
+    central: int,
+    best: tuple[FloatArray, FloatArray],
+    groups: tuple[Any, Any],
+    alpha: float,
+    method: Method,
+) -> GroupSkewTest:
+    """Test weak group skew; over repetitions the p-value is min(1, 2 median)."""
+    drawn = [skew_points(context, method) for context in contexts]
+    found = [closest_pair(*points) for points in drawn]
+    chosen, (r, b) = found[central], drawn[central]
+    p_value = combine_repetitions(np.array([each.p_value for each in found]))
+
+    def region(level: float) -> BestPointsSet:
+        return confidence_set(r, b, level)
+
+    return GroupSkewTest(
+        groups, alpha, method, *best, chosen.r, chosen.b, chosen.statistic, chosen.draws, p_value, region
+    )
+
+
+def skew_points(context: DrawingContext, method: Method) -> tuple[ExtremePoint, ExtremePoint]:
+    """Draw what the test of (R, B) needs: published constants, or the sharper ones of this module."""
+    supports, n = np.array([U1, U2]), context.function.n_obs
+    if method == "paper":
+        r, b = extreme_points(context, supports, PUBLISHED_DIRECTIONS, windows=True)
+    else:
+        step = kappa(n) / np.sqrt(n)
+        r, b = extreme_points(context, supports, DIRECTIONS, windows=True, step=float(step), hold_rules=True)
+    return r, b
+
+
+@dataclass(frozen=True, slots=True)
+class ClosestPair:
+    """The pair of the null with the largest p-value."""
+
+    r: FloatArray
+    b: FloatArray
+    statistic: float
+    draws: FloatArray
+    p_value: float
+
+
+def closest_pair(r: ExtremePoint, b: ExtremePoint) -> ClosestPair:
+    """Search the pairs of the null, both above or both below the 45-degree line, for the largest p-value.
+
+    The lattices are exhaustive up to their spacing: a point is left out only where no pair with it can have a larger
+    p-value than the best pair found. Where none can have more than the smallest possible p-value, the pair with the
+    smallest statistic stands for all.
+    """
+    n_boot = len(r.z_u)
+    ceiling = np.sort(r.largest_draws + b.largest_draws)[::-1]
+    ends = {above: (lowest(r, above), lowest(b, above)) for above in (True, False)}
+    start = min(ends.values(), key=lambda pair: pair[0][0] + pair[1][0])
+    best = (-1, start[0][1], start[1][1])
+    for pair in ends.values():
+        best = _better(best, *[_evaluate(point, low[1][None]) for point, low in zip((r, b), pair, strict=True)])
+    for spacing in SPACINGS:
+        for above, ((least_r, _), (least_b, _)) in ends.items():
+            # T(R) + T(B) above this value cannot be reached by more draws than the best pair's
+            limit = float(ceiling[min(max(best[0], 0), n_boot - 1)])
+            if least_r + least_b > limit:
+                continue
+            pairs = zip((r, b), (limit - least_b, limit - least_r), strict=True)
+            best = _better(best, *[_evaluate(point, lattice(point, most, spacing, above)) for point, most in pairs])
+    for step in FINAL_STEPS:
+        for above in (True, False):
+            near = [_stencil(at, step / np.sqrt(r.n_obs), above) for at in best[1:]]
+            best = _better(best, *[_evaluate(point, some) for point, some in zip((r, b), near, strict=True)])
+    (t_r, d_r), (t_b, d_b) = r.test(best[1][None]), b.test(best[2][None])
+    return ClosestPair(best[1], best[2], float(t_r[0] + t_b[0]), d_r[0] + d_b[0], (1 + max(best[0], 0)) / (1 + n_boot))
+
+
+def confidence_set(r: ExtremePoint, b: ExtremePoint, alpha: float) -> BestPointsSet:
+    """Project the accepted pairs (p-value above ``alpha``) on R and on B."""
+    ceiling = np.sort(r.largest_draws + b.largest_draws)[::-1]
+    needed = max(int(np.floor(alpha * (1 + len(ceiling)) + ROUNDING)), 1)  # draws at or above T for p > alpha
+    limit = float(ceiling[needed - 1])
+    lattices = [_evaluate(point, lattice(point, limit, SET_SPACING)) for point in (r, b)]
+    counts = []
+    for one, other in (lattices, lattices[::-1]):
+        likely = other.slack[np.argsort(other.statistic, kind="stable")]
+        counts.append(_best_partner(one.slack, likely, np.zeros(len(one.points), dtype=np.intp), needed)[0])
+    return BestPointsSet(alpha, *[c.points[count >= needed] for c, count in zip(lattices, counts, strict=True)])
+
+
+def _better(
+    best: tuple[int, FloatArray, FloatArray], one: Candidates, other: Candidates
+) -> tuple[int, FloatArray, FloatArray]:
+    """The best pair after looking at all pairs of two sets of candidates."""
+    if len(one.points) == 0 or len(other.points) == 0:
+        return best
+    # what the most favourable partner, draw by draw, could do for each point
+    bound = np.count_nonzero(one.slack + other.slack.max(axis=0) >= -1e-12, axis=1)
+    order = np.argsort(-bound, kind="stable")
+    likely = np.argsort(other.statistic, kind="stable")
+    partners_slack = other.slack[likely]
+    for begin in range(0, len(order), 16):
+        some = order[begin : begin + 16]
+        some = some[bound[some] > best[0]]
+        if len(some) == 0:
+            break
+        floor = np.full(len(some), max(best[0], 0), dtype=np.intp)
+        counts, partners = _best_partner(one.slack[some], partners_slack, floor, one.slack.shape[1])
+        k = int(np.argmax(counts))
+        if counts[k] > best[0]:
+            best = int(counts[k]), one.points[some[k]], other.points[likely[partners[k]]]
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _best_partner(one, other, floor, enough):  # type: ignore[no-untyped-def]
+    """For each row of ``one`` (k, B) the largest number of draws with one + other >= 0 over the rows of ``other``.
+
+    Returns the counts (``floor`` where no partner has more) and the partners; stops looking at ``enough``. Ties up to
+    rounding count as reaching.
+    """
+    n_draws = one.shape[1]
+    counts, partners = floor.copy(), np.zeros(one.shape[0], dtype=np.intp)
+    for i in range(one.shape[0]):
+        for j in range(other.shape[0]):
+            if counts[i] >= enough:
+                break
+            missing_allowed = n_draws - counts[i] - 1
+            missing = 0
+            for start in range(0, n_draws, 128):
+                for k in range(start, min(start + 128, n_draws)):
+                    missing += one[i, k] + other[j, k] < -1e-12
+                if missing > missing_allowed:
+                    break
+            if missing <= missing_allowed:
+                counts[i], partners[i] = n_draws - missing, j
+    return counts, partners
+
+
+def _evaluate(point: ExtremePoint, points: FloatArray) -> Candidates:
+    statistic, draws = point.test(points)
+    return Candidates(points, statistic, draws - statistic[:, None])
+
+
+def _stencil(at: FloatArray, step: float, above: bool) -> FloatArray:
+    """Points of one side about a point."""
+    offset = step * np.arange(-2, 3)
+    return np.unique(to_side(at + np.array([[x, y] for x in offset for y in offset]), above), axis=0)
+
+
+def _outline(points: FloatArray) -> FloatArray:
+    if len(points) < 3:
+        return points
+    try:
+        hull = ConvexHull(points)
+    except QhullError:  # all on one line
+        return points[[0, -1]]
+    outline: FloatArray = points[hull.vertices]
+    return outline
+
+
+def _pair(point: FloatArray, groups: tuple[Any, Any]) -> str:
+    return f"risks {point[0]:.4f} ({groups[0]}) and {point[1]:.4f} ({groups[1]})"
