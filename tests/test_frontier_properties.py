@@ -27,7 +27,7 @@ from fairfrontier.errors import (
     NotFittedError,
 )
 from fairfrontier.geometry import unit_circle
-from fairfrontier.sets import best_points
+from fairfrontier.sets import sharp_points
 from fairfrontier.support import make_scores
 
 Q = unit_circle(23, 0.05)
@@ -108,15 +108,21 @@ def test_everything_equals_its_definition(name, weighted):
     expected_set = np.array([plain.support_set(scores, q) for q in Q])
     np.testing.assert_allclose(ff.support_set(Q), expected_set, rtol=0, atol=1e-12)
 
-    # R and B are support sets in (-1, 0) and (0, -1); on the 45-degree line F is minus the infimum, twice
+    # R and B are support sets in (-1, 0) and (0, -1); on the 45-degree line F is -h, twice, in the direction of the
+    # line q1 + q2 = -1 that minimises the plug-in criterion
     risks = ff.points_.to_numpy()[:, :2]
     R, B = plain.support_set(scores, (-1, 0)), plain.support_set(scores, (0, -1))
     np.testing.assert_allclose(risks[:2], [R, B], rtol=0, atol=1e-12)
-    infimum = plain.line_infimum(scores)
-    if np.isfinite(infimum):
-        np.testing.assert_allclose(risks[2], [-infimum, -infimum], rtol=0, atol=1e-10)
+    q = ff.points_.to_numpy()[2, 2:]
+    outer = [plain.plug_in(scores, x) for x in ((1.0, -1.0), (-1.0, 1.0))]
+    if min(outer) >= 0.0:
+        q = q / -q.sum()
+        breaks = -(t @ np.array([1.0, 0.0]) / plain.group_shares(scores)[0]) / (t @ (np.array([1.0, -1.0]) / plain.group_shares(scores)))
+        criterion = [plain.plug_in(scores, (-1.0 - c, c)) for c in np.concatenate([breaks, breaks + 0.01, [0.0, -1.0]])]
+        assert plain.plug_in(scores, q) <= min(criterion) + 1e-7
+        np.testing.assert_allclose(risks[2], np.full(2, -plain.h(scores, q)), rtol=0, atol=1e-10)
     else:
-        towards = np.array([1, -1]) if R[0] < R[1] else np.array([-1, 1])
+        towards = np.array([1, -1]) if outer[0] < 0.0 else np.array([-1, 1])
         np.testing.assert_allclose(risks[2], plain.support_set(scores, towards), rtol=0, atol=1e-12)
     above, below = R[0] < R[1], B[0] > B[1]
     expected = "balanced" if above == below else "1-skewed" if above else "0-skewed"
@@ -404,7 +410,7 @@ def test_repetitions_report_medians():
     np.testing.assert_array_equal(ff.support(Q), np.median(h, axis=0))
     sets = [function.estimate.support_set(Q) for function in ff.support_functions_]
     np.testing.assert_array_equal(ff.support_set(Q), np.median(sets, axis=0))
-    points = [best_points(function.estimate) for function in ff.support_functions_]
+    points = [sharp_points(function) for function in ff.support_functions_]
     for name, attribute in zip(ff.points_.index, "RBF", strict=True):
         expected = np.median([getattr(p, attribute) for p in points], axis=0)
         np.testing.assert_array_equal(ff.points_.loc[name].to_numpy()[:2], expected)

@@ -27,6 +27,7 @@ def summary_text(ff: FairFrontier) -> str:
         f"Learner     {ff.nuisance_.learner}" + _folds(ff),
         "",
         *_points(ff),
+        *_regret(ff),
         "",
         f"Configuration: {ff.configuration_} - {_meaning(ff)}.",
         "Directions weigh the two groups' risks in the rule; a positive weight works against a group.",
@@ -66,6 +67,19 @@ def _points(ff: FairFrontier) -> list[str]:
     for name, row in zip(table.index, table.to_numpy(), strict=True):
         cells = "".join(f"{value:>{w}.4f}" for value, w in zip(row, columns, strict=True))
         lines.append(f"{name:<{width}}{cells}")
+    return lines
+
+
+def _regret(ff: FairFrontier) -> list[str]:
+    """How much the learned rules leave on the table at the three points, if that was estimated."""
+    if ff.regret_ is None:
+        return []
+    q = ff.points_.to_numpy()[:, 2:]
+    q = q / np.abs(q).sum(axis=1, keepdims=True)
+    values = ff.regret_.values(q)
+    lines = [f"Estimated regret of the learned rules, taken off the risks above ({len(values)} refits):"]
+    for name, mean, spread in zip(ff.points_.index, values.mean(axis=0), values.std(axis=0, ddof=1), strict=True):
+        lines.append(f"  {name}: {mean:.4f} (from refit to refit +-{spread:.4f}) in the risk weighted by its direction")
     return lines
 
 

@@ -15,6 +15,7 @@ from . import __version__
 from .datasets import make_liu_molinari
 from .errors import FairFrontierError
 from .frontier import FairFrontier
+from .inference.distance_results import DistanceIntervals
 from .inference.results import LDATests
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Audit decision algorithms for two groups.")
@@ -41,7 +42,8 @@ def demo(
         score = _status_quo(seed).predict_proba(X)[:, 1]
         algorithms = {"the logistic lottery": score, "the logistic rule cut at 1/2": (score > 0.5).astype(float)}
         tests = cast(LDATests, ff.test_lda(algorithms, randomised=True))
-        region = ff.frontier_confidence_set()
+        region, skew = ff.frontier_confidence_set(), ff.test_group_skew()
+        distances = cast(DistanceIntervals, ff.distance_to_fairest(algorithms, randomised=True))
     except FairFrontierError as error:
         console.print(f"Error: {error}")
         raise typer.Exit(2) from error
@@ -50,9 +52,11 @@ def demo(
     console.print("and the same regression treating everyone above one half.")
     for test in tests.values():
         console.print("\n" + test.summary())
+    console.print("\n" + skew.summary())
+    console.print("\n" + distances.summary())
     out.mkdir(parents=True, exist_ok=True)
     picture = out / "frontier.png"
-    ff.plot(decisions=algorithms, region=region).figure.savefig(picture, dpi=150)
+    ff.plot(decisions=algorithms, region=region, skew=skew).figure.savefig(picture, dpi=150)
     console.print(f"\nPicture: {picture}")
 
 

@@ -23,12 +23,11 @@ from .regret import Regret, check_refits, estimate_regret
 from .sets import (
     BestPoints,
     FrontierCurve,
-    best_points,
     configuration,
-    corrected_points,
     fa_frontier,
     most_central,
     pareto_frontier,
+    sharp_points,
 )
 from .support import build_support_function, check_bounds, group_means, make_scores
 
@@ -219,10 +218,7 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
         self.support_function_ = functions[self._central]
         self.regrets_, self.regret_ = regrets, regrets[self._central]
         self._losses = (l0, dl)
-        points = [
-            best_points(function.estimate) if regret is None else corrected_points(function, regret)
-            for function, regret in zip(functions, regrets, strict=True)
-        ]
+        points = [sharp_points(function, regret) for function, regret in zip(functions, regrets, strict=True)]
         self.points_ = _points_frame(points, points[self._central], self.groups_)
         self.configuration_ = _label_configuration(self.points_, self.groups_)
         self.diagnostics_ = diagnostics.diagnose(

@@ -10,6 +10,7 @@ from ._summary import summary_text
 from ._typing import ArrayLike, FloatArray
 from .errors import InputError, MissingDependencyError
 from .inference.bands import EstimatedFeasibleSet
+from .inference.group_skew import GroupSkewTest
 from .inference.levels import check_n_directions
 from .inference.points import GRID, Kind, frontier_process, frontier_tests
 from .inference.regions import FrontierRegion, frontier_region, region_box
@@ -69,7 +70,8 @@ class FairFrontier(FrontierTester):
     support_function_ : SupportFunction
         Of the only, or the most central, repetition; all of them are in ``support_functions_``.
     points_ : DataFrame
-        Best point of each group and fairest point: two risks and the direction of each.
+        Best point of each group and fairest point: two risks and the direction of each. The fairest point's direction
+        is chosen by the plug-in criterion, as in `distance_to_fairest`.
     configuration_ : str
         "balanced" or "<label>-skewed".
     diagnostics_ : Diagnostics
@@ -114,6 +116,7 @@ class FairFrontier(FrontierTester):
         *,
         decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
         region: FrontierRegion | None = None,
+        skew: GroupSkewTest | None = None,
     ) -> Any:
         """Draw the feasible set, the frontier and the points; returns the axes.
 
@@ -125,6 +128,8 @@ class FairFrontier(FrontierTester):
             Algorithms to show with their intervals; values between 0 and 1 are read as lotteries.
         region : FrontierRegion, optional
             A confidence set from `frontier_confidence_set` or `pareto_confidence_set`.
+        skew : GroupSkewTest, optional
+            A result of `test_group_skew`, whose confidence set of the two best points is outlined.
         """
         self._check_fitted()
         try:
@@ -135,7 +140,7 @@ class FairFrontier(FrontierTester):
             ) from error
         named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
         risks = {name: self.risks(values) for name, values in (named or {}).items()}
-        return plot_frontier(self, ax=ax, risks=risks, region=region)
+        return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew)
 
     def _region(self, kind: Kind, alpha: float | None, directions: int) -> FrontierRegion:
         self._check_fitted()

@@ -12,6 +12,7 @@ from scipy import stats
 if TYPE_CHECKING:
     from .estimation import Risks
     from .frontier import FairFrontier
+    from .inference.group_skew import GroupSkewTest
     from .inference.regions import FrontierRegion
 
 _SET, _LINE, _CURVE, _ALGORITHM, _REGION = "#f3d9d2", "#8a8a8a", "#1f2a44", "#1b7f4d", "#7d8597"
@@ -24,11 +25,13 @@ def plot_frontier(
     ax: Any = None,
     risks: Mapping[str, Risks] | None = None,
     region: FrontierRegion | None = None,
+    skew: GroupSkewTest | None = None,
 ) -> Any:
     """Draw the estimated feasible set, its frontier, the best and fairest points, and algorithms.
 
     Error bars of an algorithm are 1 - alpha intervals for each of its two risks by itself. A confidence
-    ``region`` covers each point of the frontier, not the whole curve, with its level.
+    ``region`` covers each point of the frontier, not the whole curve, with its level. The outlines of a test of group
+    ``skew`` are the joint confidence set of the two best points, projected on each.
     """
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 6.0), layout="constrained")
@@ -40,6 +43,14 @@ def plot_frontier(
         for ring in region.polygons:
             ax.fill(*ring.T, facecolor=_REGION, alpha=0.45, linewidth=0.0)
         ax.fill([], [], facecolor=_REGION, alpha=0.45, label=f"{1 - region.alpha:.0%} confidence set, point by point")
+    shown_sets = []
+    if skew is not None:
+        best = skew.confidence_set
+        shown_sets = [best.outline_r, best.outline_b]
+        label = f"joint {1 - best.alpha:.0%} confidence set of the best points"
+        for k, outline in enumerate(shown_sets):
+            style = {"edgecolor": _CURVE, "linestyle": ":", "linewidth": 1.2, "label": label if k == 0 else None}
+            ax.fill(*outline.T, fill=False, **style)
     curve = ff.frontier().points
     ax.plot(*curve.T, color=_CURVE, linewidth=2.0, label="fairness-accuracy frontier (estimate)")
     points = ff.points_.to_numpy()[:, :2]
@@ -59,7 +70,7 @@ def plot_frontier(
             capsize=2,
             label=name,
         )
-    shown = np.vstack([polygon, points, *[a.risk for a in (risks or {}).values()]])
+    shown = np.vstack([polygon, points, *[a.risk for a in (risks or {}).values()], *shown_sets])
     low, high = float(shown.min()), float(shown.max())
     margin = 0.05 * (high - low or 1.0)
     ends = (low - margin, high + margin)

@@ -80,10 +80,12 @@ def sharp_fairest(function: SupportFunction, regret: Regret | None = None) -> tu
     return (np.full(2, -float(q @ point)) if chosen.position == "crosses" else point), q, chosen.position
 
 
-def corrected_points(function: SupportFunction, regret: Regret) -> BestPoints:
-    """R, B and F with the estimated regret of their rules taken off, F as in `sharp_fairest`."""
+def sharp_points(function: SupportFunction, regret: Regret | None = None) -> BestPoints:
+    """R, B and F, with the estimated regret of their rules taken off if there is one; F as in `sharp_fairest`."""
     points = best_points(function.estimate)
-    R, B = points.R + regret.mean_pair(U1[None])[0], points.B + regret.mean_pair(U2[None])[0]
+    R, B = points.R, points.B
+    if regret is not None:
+        R, B = R + regret.mean_pair(U1[None])[0], B + regret.mean_pair(U2[None])[0]
     F, q, position = sharp_fairest(function, regret)
     return BestPoints(R, B, F, points.q_R, points.q_B, q / np.hypot(*q), position, configuration(R, B))
 

@@ -8,7 +8,6 @@ from typing import Any, get_args
 import numpy as np
 
 from ._algorithms import Algorithms, read_algorithms
-from ._progress import progress_bar
 from ._typing import ArrayLike, FloatArray
 from .bootstrap import DrawingContext
 from .errors import InputError
@@ -201,8 +200,7 @@ class FrontierTester(FrontierEstimator):
         if method not in get_args(SkewMethod):
             raise InputError("bad-option", f"`method` must be one of {list(get_args(SkewMethod))}, got {method!r}.")
         risks = self.points_.to_numpy()[:, :2]
-        with progress_bar("Searching the pairs of best points", show=self.verbose):
-            return group_skew_test(self._contexts(), self._central, (risks[0], risks[1]), self.groups_, level, method)
+        return group_skew_test(self._contexts(), self._central, (risks[0], risks[1]), self.groups_, level, method)
 
     def distance_to_fairest(
         self,
