@@ -91,7 +91,7 @@ def replicate(number, n, design, *, regret, n_boot=500, n_refits=20):
     """One replication as one line."""
     rng = np.random.default_rng([n, number, len(design), 4])
     X, y, group = make_mixed(n, rng) if design == "mixed" else make_liu_molinari(n, design, rng)
-    truth, sample, l0 = truth_of(design), make_sample(X, y, group), np.asarray(y, dtype=float)
+    truth, sample, l0 = truth_of(design), make_sample(X.to_numpy(), y, group), np.asarray(y, dtype=float)
     dl, learner = 1.0 - 2.0 * l0, resolve_learner("factored-logit")
     line = {"replication": number, "n": n, "design": design}
     with warnings.catch_warnings():
@@ -115,12 +115,12 @@ def replicate(number, n, design, *, regret, n_boot=500, n_refits=20):
         (t_r, d_r), (t_b, d_b) = skew[0].test(truth.R[None]), skew[1].test(truth.B[None])
         line[f"(R,B) sharp{suffix}"] = (1 + np.sum(d_r + d_b >= t_r + t_b)) / (1 + n_boot)
         line[f"skew sharp{suffix}"] = closest_pair(*skew).p_value
-        kinds = {"sharp": ("sharp", True)}
+        kinds = {"sharp": ("sharp", False)}
         if not label:
             exact = best_point_tests([context], 0, truth.R[None], truth.B[None], (1, 0), 0.05, None)
             line["(R,B) paper"] = float(exact.p_value[0])
             line["skew paper"] = closest_pair(*skew_points(context, "paper")).p_value
-            kinds |= {"paper": ("paper", True), "paper-smooth": ("paper", False)}
+            kinds |= {"paper": ("paper", False), "paper-kinks": ("paper", True)}
         for kind, (method, kinks) in kinds.items():
             evidence = fairest_evidence(context, losses, np.array(pairs[1:]), method, kinks=kinks)
             line[f"F {kind}{suffix}"] = float(evidence.point.mean())

@@ -117,7 +117,8 @@ def test_everything_equals_its_definition(name, weighted):
     outer = [plain.plug_in(scores, x) for x in ((1.0, -1.0), (-1.0, 1.0))]
     if min(outer) >= 0.0:
         q = q / -q.sum()
-        breaks = -(t @ np.array([1.0, 0.0]) / plain.group_shares(scores)[0]) / (t @ (np.array([1.0, -1.0]) / plain.group_shares(scores)))
+        scaled = t / plain.group_shares(scores)
+        breaks = scaled[:, 0] / (scaled[:, 1] - scaled[:, 0])  # q't = 0 at q = (-1 - c, c)
         criterion = [plain.plug_in(scores, (-1.0 - c, c)) for c in np.concatenate([breaks, breaks + 0.01, [0.0, -1.0]])]
         assert plain.plug_in(scores, q) <= min(criterion) + 1e-7
         np.testing.assert_allclose(risks[2], np.full(2, -plain.h(scores, q)), rtol=0, atol=1e-10)

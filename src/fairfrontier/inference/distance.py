@@ -9,7 +9,9 @@ Where F lies depends on where the feasible set lies, so there are three cases, a
 ``paper``: exact infimum of h^, draws by the numerical directional derivative (or, without kinks, the closed-form
 limit), symmetric interval. ``sharp``: the direction of F is chosen by the plug-in criterion, which avoids the bias of
 minimising the noisy h^; the distance is recomputed in every draw, and its quantiles are the ends of the interval, the
-lower one 0 where the data do not tell the algorithm's risks from F.
+lower one 0 where the data do not tell the algorithm's risks from F. The learned rule's value makes F too high, by its
+regret. If that was estimated it is taken off; if not, the interval also covers the plug-in value of F, which takes the
+learned nuisances at their word and is, for noisy ones, too low.
 """
 
 from __future__ import annotations
@@ -94,7 +96,8 @@ class Crossing:
     """Draws for the case that the set crosses the line.
 
     ``f`` is F's coordinate with draws (B,), ``risks`` (J, 2) those of the algorithms with draws (B, J, 2). For the
-    published method the draws are perturbations of size ``step``, else ``step`` is None.
+    published method the draws are perturbations of size ``step``, else ``step`` is None and ``f`` may be too high by up
+    to ``doubt``.
     """
 
     f: float
@@ -103,22 +106,26 @@ class Crossing:
     risk_draws: FloatArray
     step: float | None
     n_obs: int
+    doubt: float = 0.0
 
-    def interval(self, value: float, draws: FloatArray, alpha: float) -> tuple[float, float]:
-        """Interval of level 1 - alpha for a function of F and the risks with its value at the draws (B,)."""
+    def interval(self, value_at: Callable[[FloatArray, FloatArray], FloatArray], alpha: float) -> tuple[float, float]:
+        """Interval of level 1 - alpha for a function of the risks (..., J, 2) and of F's coordinate (...)."""
         if self.step is not None:
-            change = np.abs(draws - value) / self.step
+            value = float(value_at(self.risks, np.array(self.f)))
+            change = np.abs(value_at(self.risk_draws, self.f_draws) - value) / self.step
             half = critical_value(change, alpha) / np.sqrt(self.n_obs)
             return value - half, value + half
-        low, high = np.quantile(draws, [alpha / 2.0, 1.0 - alpha / 2.0])
-        return float(low), float(high)
+        levels = [alpha / 2.0, 1.0 - alpha / 2.0]
+        ends = [np.quantile(value_at(self.risk_draws, self.f_draws - shift), levels) for shift in {0.0, self.doubt}]
+        return float(np.min(ends)), float(np.max(ends))
 
     def at_fairest(self, j: int) -> float:
-        """P-value of the null that algorithm ``j`` attains F."""
-        error = self.risk_draws[:, j] - self.f_draws[:, None]
-        centre = self.risks[j] - self.f
-        if self.step is not None:
-            error = (error - centre) / (self.step * np.sqrt(self.n_obs)) + centre
+        """P-value of the null that algorithm ``j`` attains F, for draws that are not perturbations."""
+        return max(self._at(j, self.f - shift, self.f_draws - shift) for shift in {0.0, self.doubt})
+
+    def _at(self, j: int, f: float, f_draws: FloatArray) -> float:
+        error = self.risk_draws[:, j] - f_draws[:, None]
+        centre = self.risks[j] - f
         covariance = np.atleast_2d(np.cov(error.T))
         inverse = np.linalg.pinv(covariance, rcond=1e-12, hermitian=True)
         moved = error - centre
@@ -153,8 +160,7 @@ class Fairest:
         """Interval for the distance of algorithm ``j`` in every case that is left, None where nothing is accepted."""
         parts: dict[Position, tuple[float, float] | None] = {}
         if (c := self.crossing) is not None:
-            value, draws = self._distance_draws(metric, j)
-            low, high = c.interval(value, draws, alpha)
+            low, high = c.interval(_distance_of(metric, j), alpha)
             if c.step is None and c.at_fairest(j) > alpha:
                 low = 0.0
             parts["crosses"] = max(low, 0.0), max(high, 0.0)
@@ -169,8 +175,8 @@ class Fairest:
         """Interval for the distance of algorithm ``i`` minus that of ``j`` in every case that is left."""
         parts: dict[Position, tuple[float, float] | None] = {}
         if (c := self.crossing) is not None:
-            (first, first_draws), (second, second_draws) = (self._distance_draws(metric, k) for k in (i, j))
-            parts["crosses"] = c.interval(first - second, first_draws - second_draws, alpha)
+            first, second = _distance_of(metric, i), _distance_of(metric, j)
+            parts["crosses"] = c.interval(lambda risks, f: first(risks, f) - second(risks, f), alpha)
         for position, side in self.sides.items():
             found = self._accepted(side, position, [i, j], alpha)
             if found is None:
@@ -188,17 +194,11 @@ class Fairest:
         """Intervals (2, 2), one row per group, for the coordinates of F in every case that is left."""
         parts: dict[Position, FloatArray | None] = {}
         if (c := self.crossing) is not None:
-            parts["crosses"] = np.tile(c.interval(c.f, c.f_draws, alpha), (2, 1))
+            parts["crosses"] = np.tile(c.interval(lambda _, f: f, alpha), (2, 1))
         for position, side in self.sides.items():
             found = self._accepted(side, position, [], alpha)
             parts[position] = None if found is None else np.column_stack([found[0].min(axis=0), found[0].max(axis=0)])
         return parts
-
-    def _distance_draws(self, metric: Metric, j: int) -> tuple[float, FloatArray]:
-        c = self.crossing
-        assert c is not None
-        value = float(metric.between(c.risks[j], np.full(2, c.f)))
-        return value, metric.between(c.risk_draws[:, j], np.column_stack([c.f_draws, c.f_draws]))
 
     def _accepted(
         self, side: ExtremePoint, position: Position, algorithms: list[int], alpha: float
@@ -231,7 +231,7 @@ class Fairest:
 
 
 def fairest_evidence(
-    context: DrawingContext, losses: FloatArray, fixed: FloatArray, method: Method, *, kinks: bool = True
+    context: DrawingContext, losses: FloatArray, fixed: FloatArray, method: Method, *, kinks: bool = False
 ) -> Fairest:
     """Estimate F and draw what intervals need, for algorithms with row losses (J, n) and fixed risk pairs (K, 2)."""
     function = context.function
@@ -304,7 +304,8 @@ def _crossing(
     if method == "sharp":
         draws = context.correct(context.draw(q[None], losses, hold_rules=True))
         risk_draws = np.concatenate([draws.risks, still], axis=1)
-        return Crossing(-float(draws.h_hat[0]), -draws.h[:, 0], risks, risk_draws, None, n), q
+        too_high = max(float(function.plug_in().h(q)[0] - draws.h_hat[0]), 0.0) if context.regret is None else 0.0
+        return Crossing(-float(draws.h_hat[0]), -draws.h[:, 0], risks, risk_draws, None, n, too_high), q
     value = function.estimate.line_infimum().value
     if kinks:
         step = step_size(n)
@@ -338,6 +339,11 @@ def line_direction(function: SupportFunction, method: Method) -> FloatArray | No
 def _on_line(q: FloatArray) -> FloatArray:
     scaled: FloatArray = q / -q.sum()
     return scaled
+
+
+def _distance_of(metric: Metric, j: int) -> Callable[[FloatArray, FloatArray], FloatArray]:
+    """Distance between algorithm ``j`` and the point (f, f), as a function of the risks (..., J, 2) and of f (...)."""
+    return lambda risks, f: metric.between(risks[..., j, :], np.stack([f, f], axis=-1))
 
 
 def _range_of_distance(metric: Metric, risk: FloatArray, points: FloatArray, reach: FloatArray) -> tuple[float, float]:
