@@ -31,7 +31,7 @@ def lowest(point: ExtremePoint, above: bool) -> tuple[float, FloatArray]:
     root, side = np.sqrt(point.n_obs), 2.0 * _reach(point, 0.0)
     centres = np.zeros((1, 2))
     best, at = np.inf, centres[0]
-    while side * root > 0.01:
+    while side > 0.01 * point.unit:
         nearest = to_side(centres, above)
         values = point.statistic(nearest)
         k = int(np.argmin(values))
@@ -54,13 +54,13 @@ def _quarters(centres: FloatArray, side: float) -> FloatArray:
 
 
 def lattice(point: ExtremePoint, limit: float, spacing: float, above: bool | None = None) -> FloatArray:
-    """Lattice points ``spacing`` / sqrt(n) apart that matter for T <= ``limit``, on one side of the line if given.
+    """Lattice points ``spacing`` standard errors apart that matter for T <= ``limit``, on one side of the line if asked.
 
     T is Lipschitz with constant 2 sqrt(n), so squares whose centre is too far above the limit are dropped on the way
     down from one square that holds all points with T <= limit. Squares across the line are moved onto it.
     """
     root = np.sqrt(point.n_obs)
-    last = spacing / root
+    last = spacing * point.unit
     side = last * 2.0 ** int(np.ceil(np.log2(max(2.0 * _reach(point, limit) / last, 1.0))))
     centres = np.zeros((1, 2))
     while True:

@@ -49,6 +49,15 @@ class ExtremePoint:
     step: float
 
     @property
+    def unit(self) -> float:
+        """A typical standard error of h, in which distances between lattice points are measured."""
+        noise = float(np.sqrt((self.z**2).mean() / self.n_obs))
+        size = float(np.abs(self.h).max())
+        if noise > 1e-9 * size:
+            return noise
+        return 0.01 * size or 1.0  # nothing varies: any small distance will do
+
+    @property
     def largest_draws(self) -> FloatArray:
         """What the draws (B,) cannot exceed, wherever the point lies."""
         largest: FloatArray = np.maximum(-self.z.min(axis=0), 0.0) + np.maximum(self.z_u, 0.0)

@@ -38,8 +38,8 @@ Pairs = FloatArray
 """Risk pairs (..., 2)."""
 DIRECTIONS = 200
 """Directions of the window in which candidates for F to one side of the line must be feasible."""
-SPACING = 0.5
-"""Distance between neighbouring candidates for F to one side of the line, in units of 1 / sqrt(n)."""
+SPACING = 0.8
+"""Distance between neighbouring candidates for F to one side of the line, in standard errors of h."""
 DERIVATIVE_STEP = 1e-6
 """Step of derivatives of smooth functions."""
 ENDS = np.array([[1.0, -1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
@@ -140,8 +140,8 @@ class Crossing:
 class Fairest:
     """All that the data say about F and the algorithms' distances to it, whatever the level.
 
-    ``point`` (2,) and ``direction`` (2,) of the estimate; ``position`` the case it belongs to; ``cases`` those that are
-    not ruled out and ``ruled_out`` the reasons for the others.
+    ``point`` (2,) and ``direction`` (2,) of the estimate; ``position`` the case it belongs to; ``ruled_out`` why cases
+    do not contribute; ``crossing`` and ``sides`` what the others need.
     """
 
     method: Method
@@ -242,7 +242,9 @@ def fairest_evidence(
     if method == "sharp" and context.regret is not None:
         h_ends = h_ends + context.regret.mean(ENDS)
     crossing, q = _crossing(context, losses, risks, method, kinks)
-    ruled_out = _locate(h_ends, kappa(n) / np.sqrt(n), q is not None)
+    # the published margin, in units of the loss: for classification the root mean square is 1
+    unit = float(np.sqrt(np.average(s.dl**2, weights=s.weight)))
+    ruled_out = _locate(h_ends, unit * kappa(n) / np.sqrt(n), q is not None)
     if "crosses" in ruled_out:
         crossing = None
     names: tuple[Position, Position] = ("above", "below")

@@ -32,11 +32,11 @@ DIRECTIONS = 200
 """Directions in each of the two windows in which points must be feasible."""
 PUBLISHED_DIRECTIONS = 100
 """The published number of them."""
-SPACINGS = (1.0, 0.5, 0.25)
-"""Distances between neighbouring lattice points of the successive searches, in units of 1 / sqrt(n)."""
-FINAL_STEPS = (0.125, 0.0625, 0.03125)
+SPACINGS = (1.6, 0.8, 0.4)
+"""Distances between neighbouring lattice points of the successive searches, in standard errors of h."""
+FINAL_STEPS = (0.2, 0.1, 0.05)
 """Distances tried about the best pair at the end, in the same units."""
-SET_SPACING = 0.5
+SET_SPACING = 0.8
 """Distance between lattice points of the projected confidence sets, in the same units."""
 
 
@@ -232,7 +232,7 @@ def closest_pair(r: ExtremePoint, b: ExtremePoint) -> ClosestPair:
             best = _better(best, *[_evaluate(point, lattice(point, most, spacing, above)) for point, most in pairs])
     for step in FINAL_STEPS:
         for above in (True, False):
-            near = [_stencil(at, step / np.sqrt(r.n_obs), above) for at in best[1:]]
+            near = [_stencil(at, step * r.unit, above) for at in best[1:]]
             best = _better(best, *[_evaluate(point, some) for point, some in zip((r, b), near, strict=True)])
     (t_r, d_r), (t_b, d_b) = r.test(best[1][None]), b.test(best[2][None])
     return ClosestPair(best[1], best[2], float(t_r[0] + t_b[0]), d_r[0] + d_b[0], (1 + max(best[0], 0)) / (1 + n_boot))
