@@ -54,7 +54,7 @@ def _quarters(centres: FloatArray, side: float) -> FloatArray:
 
 
 def lattice(point: ExtremePoint, limit: float, spacing: float, above: bool | None = None) -> FloatArray:
-    """Lattice points ``spacing`` standard errors apart that matter for T <= ``limit``, on one side of the line if asked.
+    """Lattice points ``spacing`` standard errors apart that matter for T <= ``limit``, on one side if asked.
 
     T is Lipschitz with constant 2 sqrt(n), so squares whose centre is too far above the limit are dropped on the way
     down from one square that holds all points with T <= limit. Squares across the line are moved onto it.
