@@ -243,8 +243,11 @@ def _fold_directions(q: FloatArray) -> tuple[IntArray, BoolArray]:
     """Order in which the sweep meets the directions, and which of them lie on its half circle."""
     right = (q[:, 0] > 0.0) | ((q[:, 0] == 0.0) & (q[:, 1] < 0.0))
     folded = np.where(right[:, None], q, -q)
-    # the sweep runs from angle -pi/2 to pi/2, whatever positive scale the two coordinates have
-    return np.argsort(np.arctan2(folded[:, 1], folded[:, 0]), kind="stable"), right
+    # the sweep runs from angle -pi/2 to pi/2, whatever positive scale the two coordinates have; slopes, unlike angles,
+    # tell (0, -1) from directions that differ from it by rounding
+    with np.errstate(divide="ignore", over="ignore"):
+        slope = folded[:, 1] / (folded[:, 0] + 0.0)  # not divided by -0
+    return np.argsort(slope, kind="stable"), right
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})

@@ -9,6 +9,8 @@ from .best_points import ExtremePoint
 
 MOST_SQUARES = 512
 """Squares kept in the search for the smallest statistic."""
+MOST_POINTS = 20_000
+"""About the size of the largest lattice: where a set is very long beside the noise, its points lie farther apart."""
 
 
 def to_side(points: FloatArray, above: bool) -> FloatArray:
@@ -21,14 +23,16 @@ def to_side(points: FloatArray, above: bool) -> FloatArray:
 def _reach(point: ExtremePoint, limit: float) -> float:
     """Largest coordinate of a point with T at most ``limit``: it satisfies q'e <= h(q) + limit / sqrt(n).
 
-    The directions may cover a quarter circle only; risks beyond four times the largest value of h do not matter.
+    The directions may cover a quarter circle only: those at its ends and u'e >= h(u) - limit / sqrt(n) then bound
+    a point by (1 + sqrt(2)) (max |h| + limit / sqrt(n)). The smallest T of a side is at most sqrt(n) (1 + sqrt(2))
+    max |h|, so that it lies within 6 max |h|.
     """
-    return 4.0 * float(np.abs(point.h).max()) + limit / float(np.sqrt(point.n_obs))
+    return 6.0 * float(np.abs(point.h).max()) + 2.5 * limit / float(np.sqrt(point.n_obs))
 
 
 def lowest(point: ExtremePoint, above: bool) -> tuple[float, FloatArray]:
     """Smallest T on one side of the 45-degree line and the point that has it, by squares that halve."""
-    root, side = np.sqrt(point.n_obs), 2.0 * _reach(point, 0.0)
+    root, side = np.sqrt(point.n_obs), max(2.0 * _reach(point, 0.0), 0.02 * point.unit)
     centres = np.zeros((1, 2))
     best, at = np.inf, centres[0]
     while side > 0.01 * point.unit:
@@ -67,8 +71,8 @@ def lattice(point: ExtremePoint, limit: float, spacing: float, above: bool | Non
         centres = centres[point.statistic(centres) <= limit + 2.0 * root * side * np.sqrt(0.5)]
         if above is not None:
             beyond = (centres[:, 0] - centres[:, 1]) * (1.0 if above else -1.0)
-            centres = centres[beyond <= side]  # squares with a part on this side
-        if side <= last * (1.0 + 1e-9) or len(centres) == 0:
+            centres = centres[beyond < side * (1.0 - 1e-9)]  # squares with a part on this side, not only a corner
+        if side <= last * (1.0 + 1e-9) or len(centres) == 0 or 2 * len(centres) > MOST_POINTS:
             break
         side, centres = side / 2.0, _quarters(centres, side / 2.0)
     return centres if above is None else np.unique(to_side(centres, above), axis=0)

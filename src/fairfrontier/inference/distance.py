@@ -83,12 +83,16 @@ def read_metric(metric: str | Callable[[FloatArray, FloatArray], float]) -> Metr
 
 def _distance(metric: Callable[[FloatArray, FloatArray], float], x: FloatArray, y: FloatArray) -> float:
     value = metric(x.copy(), y.copy())
-    if np.ndim(value) != 0 or not np.isfinite(value) or value < 0.0:
+    try:
+        number = float(value) if np.ndim(value) == 0 else np.nan
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number) or number < 0.0:
         raise InputError(
             "bad-option",
             f"`metric` must return one finite number >= 0 for two pairs, got {value!r} for {x.tolist()}, {y.tolist()}.",
         )
-    return float(value)
+    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,16 +213,18 @@ class Fairest:
         """
         key = (position, tuple(algorithms), alpha)
         if key not in self._known:
-            self._known[key] = self._search(
-                side, position == "above", self.risk_noise[:, algorithms].sum(axis=1), alpha
-            )
+            noise = self.risk_noise[:, algorithms].sum(axis=1)
+            own = np.vstack([self.point, self.risks[algorithms]])
+            self._known[key] = self._search(side, position == "above", own, noise, alpha)
         return self._known[key]
 
     def _search(
-        self, side: ExtremePoint, above: bool, noise: FloatArray, alpha: float
+        self, side: ExtremePoint, above: bool, own: FloatArray, noise: FloatArray, alpha: float
     ) -> tuple[FloatArray, FloatArray] | None:
+        """Look at a lattice, at the estimate and at the risks themselves, so that a distance of 0 is not overlooked."""
         ceiling = critical_value(side.largest_draws + noise, alpha)
-        points = lattice(side, ceiling, SPACING, above)
+        on_side = own[own[:, 1] >= own[:, 0]] if above else own[own[:, 1] <= own[:, 0]]
+        points = np.vstack([lattice(side, ceiling, SPACING, above), on_side])
         if len(points) == 0:
             return None
         statistic, draws = side.test(points)
@@ -277,6 +283,9 @@ def _locate(h_ends: FloatArray, margin: float, meets_line: bool) -> dict[Positio
     """Rule out cases by where the set lies, with kappa_n / sqrt(n) as the margin of doubt."""
     reaches_below, reaches_above = h_ends > margin
     misses_below, misses_above = h_ends < -margin
+    if misses_below and misses_above:  # an empty estimated set: the wider miss decides
+        misses_below = bool(h_ends[0] <= h_ends[1])
+        misses_above = not misses_below
     ruled_out: dict[Position, str] = {}
     if misses_below or misses_above:
         ruled_out["crosses"] = "the estimated set lies clearly to one side of the 45-degree line"
@@ -284,7 +293,7 @@ def _locate(h_ends: FloatArray, margin: float, meets_line: bool) -> dict[Positio
         ruled_out["crosses"] = "the estimated set does not meet the 45-degree line"
     if reaches_below or misses_above:
         ruled_out["above"] = "the estimated set reaches clearly below the 45-degree line"
-    if reaches_above or (misses_below and not misses_above):
+    if reaches_above or misses_below:
         ruled_out["below"] = "the estimated set reaches clearly above the 45-degree line"
     if len(ruled_out) == 3:  # an empty estimated set contradicts itself
         ruled_out = {}
@@ -329,13 +338,11 @@ def _crossing(
 
 def line_direction(function: SupportFunction, method: Method) -> FloatArray | None:
     """The direction of F on the line q1 + q2 = -1, or None if the set misses the 45-degree line."""
-    exact = function.estimate.line_infimum()
     if method == "paper":
+        exact = function.estimate.line_infimum()
         return exact.direction if np.isfinite(exact.value) else None
-    for line in (function.plug_in().line_infimum(), exact):
-        if np.isfinite(line.value):
-            return _on_line(off_breakpoint(line.direction))
-    return None
+    line = function.plug_in().line_infimum()
+    return _on_line(off_breakpoint(line.direction)) if np.isfinite(line.value) else None
 
 
 def _on_line(q: FloatArray) -> FloatArray:
@@ -376,5 +383,6 @@ def _distance_limits(
         at_left, at_right = (metric.between(start + (stop - start) * x[..., None], f) for x in (left, right))
         best = np.minimum(best, np.minimum(at_left, at_right))
         first, last = np.where(at_left <= at_right, first, left), np.where(at_left <= at_right, right, last)
-    low[outside] = best.min(axis=1) if len(outside) else best
+    if len(outside):
+        low[outside] = best.min(axis=1)
     return low, high

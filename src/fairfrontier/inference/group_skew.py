@@ -219,23 +219,23 @@ def closest_pair(r: ExtremePoint, b: ExtremePoint) -> ClosestPair:
     ceiling = np.sort(r.largest_draws + b.largest_draws)[::-1]
     ends = {above: (lowest(r, above), lowest(b, above)) for above in (True, False)}
     start = min(ends.values(), key=lambda pair: pair[0][0] + pair[1][0])
-    best = (-1, start[0][1], start[1][1])
+    best = (0, start[0][1], start[1][1])
     for pair in ends.values():
         best = _better(best, *[_evaluate(point, low[1][None]) for point, low in zip((r, b), pair, strict=True)])
     for spacing in SPACINGS:
         for above, ((least_r, _), (least_b, _)) in ends.items():
             # T(R) + T(B) above this value cannot be reached by more draws than the best pair's
-            limit = float(ceiling[min(max(best[0], 0), n_boot - 1)])
+            limit = float(ceiling[min(best[0], n_boot - 1)])
             if least_r + least_b > limit:
                 continue
             pairs = zip((r, b), (limit - least_b, limit - least_r), strict=True)
             best = _better(best, *[_evaluate(point, lattice(point, most, spacing, above)) for point, most in pairs])
     for step in FINAL_STEPS:
         for above in (True, False):
-            near = [_stencil(at, step * r.unit, above) for at in best[1:]]
+            near = [_stencil(at, step * point.unit, above) for at, point in zip(best[1:], (r, b), strict=True)]
             best = _better(best, *[_evaluate(point, some) for point, some in zip((r, b), near, strict=True)])
     (t_r, d_r), (t_b, d_b) = r.test(best[1][None]), b.test(best[2][None])
-    return ClosestPair(best[1], best[2], float(t_r[0] + t_b[0]), d_r[0] + d_b[0], (1 + max(best[0], 0)) / (1 + n_boot))
+    return ClosestPair(best[1], best[2], float(t_r[0] + t_b[0]), d_r[0] + d_b[0], (1 + best[0]) / (1 + n_boot))
 
 
 def confidence_set(r: ExtremePoint, b: ExtremePoint, alpha: float) -> BestPointsSet:
@@ -267,7 +267,7 @@ def _better(
         some = some[bound[some] > best[0]]
         if len(some) == 0:
             break
-        floor = np.full(len(some), max(best[0], 0), dtype=np.intp)
+        floor = np.full(len(some), best[0], dtype=np.intp)
         counts, partners = _best_partner(one.slack[some], partners_slack, floor, one.slack.shape[1])
         k = int(np.argmax(counts))
         if counts[k] > best[0]:
@@ -317,7 +317,7 @@ def _outline(points: FloatArray) -> FloatArray:
     try:
         hull = ConvexHull(points)
     except QhullError:  # all on one line
-        return points[[0, -1]]
+        return points[np.lexsort(points.T)][[0, -1]]
     outline: FloatArray = points[hull.vertices]
     return outline
 

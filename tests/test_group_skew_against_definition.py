@@ -1,0 +1,534 @@
+"""The test of group skew against brute force over pairs of points; its confidence set, words and invariances."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import plain
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial import ConvexHull, cKDTree
+from test_best_points_against_definition import U, plain_test, window
+from test_frontier_properties import Rows, fit, learned, rows
+from test_lda_against_definition import Case
+
+from fairfrontier import FairFrontier, cost_loss
+from fairfrontier.bootstrap import DrawingContext
+from fairfrontier.datasets import make_liu_molinari
+from fairfrontier.errors import InputError, NotFittedError
+from fairfrontier.geometry import convex_contains
+from fairfrontier.inference._lattices import lattice, lowest, to_side
+from fairfrontier.inference.best_points import ExtremePoint
+from fairfrontier.inference.group_skew import SET_SPACING, BestPointsSet, closest_pair, skew_points
+from fairfrontier.support import build_support_function
+
+B = 99
+ONE_DRAW = 1 / (1 + B)
+METHODS = ("sharp", "paper")
+SIDES = (True, False)
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.EmptySetWarning"
+)
+
+
+def two_sided_rows(n=200, seed=0):
+    """What predicts one outcome in group 1 predicts the other in group 0: best points on different sides."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    g = (rng.random(n) < 0.5).astype(int)
+    p1 = np.where(X[:, 0] + 0.01 * X[:, 1] > 0, 0.95, 0.05)
+    p0 = np.where(X[:, 0] - 0.01 * X[:, 1] > 0, 0.05, 0.95)
+    y = (rng.random(n) < np.where(g == 1, p1, p0)).astype(int)
+    noise = 1 + 0.1 * rng.random((n, 2))
+    return Rows(X, y, g, noise * np.column_stack([0.5 * (1 - 2 * p1), 0.5 * (1 - 2 * p0)]))
+
+
+def one_sided_rows(n=200, seed=0):
+    """The outcome of group 1 can be predicted and that of group 0 hardly: group 0 always has the higher risk."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    g = (rng.random(n) < 0.5).astype(int)
+    p1, p0 = np.where(X[:, 0] > 0, 0.97, 0.03), 0.5 + 0.08 * np.tanh(X[:, 0] + X[:, 1])
+    y = (rng.random(n) < np.where(g == 1, p1, p0)).astype(int)
+    noise = 1 + 0.1 * rng.random((n, 2))
+    return Rows(X, y, g, noise * np.column_stack([0.5 * (1 - 2 * p1), 0.5 * (1 - 2 * p0)]))
+
+
+class Skew:
+    """A fitted object, both results of the test and the parts they were made from."""
+
+    def __init__(self, kind, n):
+        self.case = Case(kind, n)
+        self.ff = self.case.ff
+        self.context = self.case.context
+        self.parts = {method: skew_points(self.context, method) for method in METHODS}
+        self.tests = {method: self.ff.test_group_skew(method=method) for method in METHODS}
+
+
+@pytest.fixture(scope="module", params=[("plain", 100), ("weights", 60), ("clusters", 80), ("bounds", 140)])
+def skew(request):
+    return Skew(*request.param)
+
+
+def reaching(r, b, R, B_):
+    """Number of draws (k,) at or above T for pairs of points, row by row."""
+    (t_r, d_r), (t_b, d_b) = r.test(R), b.test(B_)
+    return np.array([sum(x >= t - 1e-11 for x in d) for t, d in zip(t_r + t_b, d_r + d_b, strict=True)])
+
+
+def largest_count(r, b, R, B_):
+    """Largest number of draws that reach T over all pairs of two sets of points."""
+    (t_r, d_r), (t_b, d_b) = r.test(R), b.test(B_)
+    one, other = d_r - t_r[:, None], d_b - t_b[:, None]
+    return max((np.count_nonzero(row + other >= -1e-11, axis=1).max(initial=0) for row in one), default=0)
+
+
+def side_grid(point, spacing, above, shift=0.37):
+    """A grid of one side, of no relation to the lattices of the search, and points on the line."""
+    cell = spacing / np.sqrt(point.n_obs)
+    axis = np.arange(-0.4, 1.4, cell) + shift * cell
+    every = np.array(np.meshgrid(axis, axis)).reshape(2, -1).T
+    own = every[(every[:, 1] >= every[:, 0]) if above else (every[:, 1] <= every[:, 0])]
+    line = np.arange(-0.4, 1.4, cell / 2)
+    return np.vstack([own, np.column_stack([line, line])])
+
+
+# --- statistic and draws ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_statistic_and_draws_of_the_closest_pair(skew, method):
+    """From the rows and the multipliers: published constants, or 200 directions, held rules and kappa_n / sqrt(n)."""
+    test, n = skew.tests[method], skew.ff.n_obs_
+    sharp = method == "sharp"
+    step = np.sqrt(np.log(n) / n) if sharp else np.sqrt(n) ** -0.49
+    grids = [window(u, 200 if sharp else 100) for u in U]
+    statistic, draws = plain_test(skew.context, test.closest_r, test.closest_b, grids, step, held=sharp)
+    assert test.statistic == pytest.approx(statistic, abs=1e-9)
+    np.testing.assert_allclose(test.draws, draws, rtol=0, atol=1e-8)
+    fewest, most = (1 + sum(d >= statistic + s * 1e-8 for d in draws) for s in (1, -1))
+    assert fewest / (1 + B) <= test.p_value <= most / (1 + B)
+    assert (test.closest_r[1] - test.closest_r[0]) * (test.closest_b[1] - test.closest_b[0]) >= 0
+    np.testing.assert_array_equal(test.best_r, skew.ff.points_.to_numpy()[0, :2])
+    np.testing.assert_array_equal(test.best_b, skew.ff.points_.to_numpy()[1, :2])
+    assert (test.groups, test.method, test.alpha) == ((1, 0), method, 0.05)
+
+
+def test_sharp_is_the_default(skew):
+    assert skew.ff.test_group_skew().to_dict() == skew.tests["sharp"].to_dict()
+
+
+# --- the search ---------------------------------------------------------------------------------------
+
+
+def useful(r, b, above, spacing):
+    """Points of both grids that can belong to a pair with more than no draw above its statistic."""
+    grids = [side_grid(point, spacing, above) for point in (r, b)]
+    values = [point.statistic(grid) for point, grid in zip((r, b), grids, strict=True)]
+    highest = (r.largest_draws + b.largest_draws).max()
+    least = [v.min() for v in values]
+    return [g[v <= highest - other] for g, v, other in zip(grids, values, least[::-1], strict=True)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_pair_of_a_dense_grid_has_a_larger_p_value(skew, method):
+    r, b = skew.parts[method]
+    found = closest_pair(r, b)
+    assert found.p_value == skew.tests[method].p_value
+    assert found.p_value == (1 + reaching(r, b, found.r[None], found.b[None])[0]) / (1 + B)
+    counts = [largest_count(r, b, *useful(r, b, above, 0.33)) for above in SIDES]
+    assert found.p_value >= (1 + max(counts)) / (1 + B) - 1e-12
+    # and the search is worth its price: it is not far above what the grid knows
+    assert found.p_value <= (1 + max(counts)) / (1 + B) + 0.15
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_random_pair_of_the_null_has_a_larger_p_value(skew, method):
+    r, b = skew.parts[method]
+    test, rng, n = skew.tests[method], np.random.default_rng(5), skew.ff.n_obs_
+    best = 0
+    for above in SIDES:
+        for centre_r, centre_b in ((test.best_r, test.best_b), (test.closest_r, test.closest_b)):
+            R, B_ = (
+                to_side(centre + rng.normal(size=(250, 2)) * rng.choice([0.02, 0.3, 1.0], (250, 1)) / np.sqrt(n), above)
+                for centre in (centre_r, centre_b)
+            )
+            assert ((R[:, 1] - R[:, 0]) * (B_[:, 1] - B_[:, 0]) >= 0).all()
+            best = max(best, reaching(r, b, R, B_).max())
+    # between the last points tried, 1/32 of 1 / sqrt(n) apart, a draw may be won
+    assert test.p_value >= (1 + best) / (1 + B) - ONE_DRAW - 1e-12
+
+
+@st.composite
+def skew_samples(draw):
+    """Both parts of the test for a nasty sample."""
+    scores, rng = draw(plain.score_samples())
+    context = DrawingContext(build_support_function(scores), B, np.random.SeedSequence(int(rng.integers(2**31))))
+    return *skew_points(context, draw(st.sampled_from(METHODS))), rng
+
+
+@given(skew_samples())
+@settings(max_examples=15)
+def test_the_search_in_nasty_samples(sample):
+    r, b, rng = sample
+    found = closest_pair(r, b)
+    assert ONE_DRAW <= found.p_value <= 1.0
+    assert np.isfinite(found.draws).all()
+    assert (found.r[1] - found.r[0]) * (found.b[1] - found.b[0]) >= 0
+    count = reaching(r, b, found.r[None], found.b[None])[0]
+    assert found.p_value == pytest.approx((1 + count) / (1 + B), abs=1e-12)
+    assert found.statistic == pytest.approx(r.statistic(found.r[None])[0] + b.statistic(found.b[None])[0])
+    ends = {above: [lowest(point, above) for point in (r, b)] for above in SIDES}
+    best = 0
+    for above, ((_, low_r), (_, low_b)) in ends.items():
+        spread = rng.choice([0.1, 0.5, 2.0], (60, 1)) / np.sqrt(r.n_obs)
+        R, B_ = (to_side(low + spread * rng.normal(size=(60, 2)), above) for low in (low_r, low_b))
+        best = max(best, largest_count(r, b, np.vstack([R, low_r]), np.vstack([B_, low_b])))
+    assert found.p_value >= (1 + best) / (1 + B) - 0.1  # few rows: the p-value is steep between the last steps
+
+
+def mirrored(point):
+    """The same part of the test with the two coordinates exchanged."""
+    return ExtremePoint(
+        point.u[::-1], point.q[:, ::-1], point.h, point.z, point.h_u, point.z_u, point.n_obs, point.step
+    )
+
+
+@given(skew_samples())
+@settings(max_examples=15)
+def test_exchanging_the_coordinates_mirrors_the_search(sample):
+    r, b, _ = sample
+    one, other = closest_pair(r, b), closest_pair(mirrored(b), mirrored(r))
+    assert one.p_value == pytest.approx(other.p_value, abs=0.1)  # ties are met in another order
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_part_with_little_noise_is_searched_as_carefully(skew, method):
+    """Whichever of the two parts varies less: the lattices are mirrored, so the result differs by ties only."""
+    r, b = skew.parts[method]
+    b = replace(b, z=b.z / 16, z_u=b.z_u / 16)
+    one, other = closest_pair(r, b), closest_pair(mirrored(b), mirrored(r))
+    assert one.p_value == pytest.approx(other.p_value, abs=ONE_DRAW + 1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(3))
+def test_exchanging_the_groups_mirrors_the_result(seed, method):
+    data = rows(120, seed)
+    clusters = np.arange(120)  # multipliers then go with the rows, in whichever order the groups come
+    one = fit(data, options={"n_boot": B, "groups": (1, 0)}, clusters=clusters)
+    other = fit(data, t=data.t[:, ::-1], options={"n_boot": B, "groups": (0, 1)}, clusters=clusters)
+    ours, theirs = one.test_group_skew(method=method), other.test_group_skew(method=method)
+    assert ours.p_value == pytest.approx(theirs.p_value, abs=0.02)
+    np.testing.assert_allclose(ours.best_r, theirs.best_b[::-1], atol=1e-12)
+    crossed = other.test_best_points(ours.closest_b[::-1], ours.closest_r[::-1], directions=100)
+    same = one.test_best_points(ours.closest_r, ours.closest_b, directions=100)
+    np.testing.assert_allclose(crossed.draws, same.draws, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_best_points_on_different_sides_are_recognised(method):
+    for seed in range(3):
+        ff = fit(two_sided_rows(seed=seed), options={"n_boot": B})
+        test = ff.test_group_skew(method=method)
+        assert ff.configuration_ == "balanced"
+        assert test.p_value == ONE_DRAW
+        assert test.reject
+        assert test.statistic > test.critical_value
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_best_points_on_one_side_are_not_rejected(method):
+    for seed in range(3):
+        ff = fit(one_sided_rows(seed=seed), options={"n_boot": B})
+        test = ff.test_group_skew(method=method)
+        assert ff.configuration_ == "1-skewed"
+        assert test.p_value > 0.5
+        assert not test.reject
+        assert not test.at(0.4).reject
+
+
+def test_the_two_published_designs():
+    """The balanced one has best points on different sides, the skewed one on the same side."""
+    for design, different in (("balanced", True), ("skewed", False)):
+        X, y, g = make_liu_molinari(800, design, random_state=2)
+        ff = FairFrontier(learner="factored-logit", n_folds=2, random_state=0, n_boot=B)
+        ff.fit(X, y, sensitive_features=g)
+        for method in METHODS:
+            test = ff.test_group_skew(method=method)
+            assert test.reject == different
+            assert different or test.p_value > 0.2
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(4))
+def test_where_all_pairs_are_rejected_the_smallest_statistic_stands_for_them(seed, method):
+    r, b = skew_points(fit(two_sided_rows(seed=seed), options={"n_boot": B}).feasible_set().context, method)
+    found = closest_pair(r, b)
+    assert found.p_value == ONE_DRAW
+    least = [lowest(r, above)[0] + lowest(b, above)[0] for above in SIDES]
+    assert found.statistic <= min(least) + 1e-9
+
+
+@pytest.mark.parametrize("scale", [2.0**-10, 2.0**20])
+def test_the_unit_of_the_loss_does_not_matter(scale):
+    """A power of two changes no digit of any number, so nothing may change but the unit."""
+    for data, method in ((rows(60, 3), "sharp"), (one_sided_rows(60), "paper")):
+        one, other = (
+            fit(data, t=c * data.t, options={"n_boot": B, "loss": cost_loss(c, c)}).test_group_skew(method=method)
+            for c in (1.0, scale)
+        )
+        assert other.p_value == one.p_value
+        np.testing.assert_array_equal(other.closest_r / scale, one.closest_r)
+        np.testing.assert_array_equal(other.closest_b / scale, one.closest_b)
+        np.testing.assert_array_equal(other.draws / scale, one.draws)
+        np.testing.assert_array_equal(other.confidence_set.best_r / scale, one.confidence_set.best_r)
+        np.testing.assert_array_equal(other.confidence_set.best_b / scale, one.confidence_set.best_b)
+
+
+def test_adding_a_constant_to_the_loss_moves_everything_along():
+    data = rows(100, 3)
+    tests = []
+    for constant in (0.0, 3.0, -2.0):
+
+        def shifted(d, y, constant=constant):
+            return constant + 1.0 * (d != y)
+
+        tests.append(fit(data, options={"n_boot": B, "loss": shifted}).test_group_skew())
+        np.testing.assert_allclose(tests[-1].best_r, tests[0].best_r + constant, atol=1e-12)
+        assert tests[-1].p_value == pytest.approx(tests[0].p_value, abs=2 * ONE_DRAW + 1e-12)
+
+
+def test_repetitions_are_combined_by_twice_the_median():
+    data = rows(150, 5)
+    ff = learned(data, n_rep=3, n_boot=B)
+    single = [fit(data, t=t, options={"n_boot": B}) for t in ff.nuisance_.predictions]
+    for method in METHODS:
+        combined = ff.test_group_skew(method=method)
+        alone = [f.test_group_skew(method=method) for f in single]
+        expected = min(1.0, 2.0 * np.median([t.p_value for t in alone]))
+        assert combined.p_value == pytest.approx(expected, abs=1e-15)
+        assert combined.reject == (expected <= 0.05)
+        chosen = [t for t in alone if np.allclose(t.draws, combined.draws, rtol=0, atol=1e-9)]
+        assert chosen
+        np.testing.assert_allclose(combined.closest_r, chosen[0].closest_r, atol=1e-12)
+        np.testing.assert_allclose(combined.best_r, np.median([t.best_r for t in alone], axis=0), atol=1e-12)
+        np.testing.assert_allclose(combined.best_b, np.median([t.best_b for t in alone], axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_number_of_threads_changes_no_bit(method):
+    data = rows(80, 3)
+    one, two, other = (
+        fit(data, options={"n_boot": B, "n_jobs": jobs, "random_state": state}).test_group_skew(method=method)
+        for jobs, state in ((1, 4), (2, 4), (1, 5))
+    )
+    assert one.to_dict() == two.to_dict()
+    assert one.draws.tobytes() == two.draws.tobytes() != other.draws.tobytes()
+    assert one.confidence_set.best_r.tobytes() == two.confidence_set.best_r.tobytes()
+    assert one.confidence_set.best_b.tobytes() == two.confidence_set.best_b.tobytes()
+
+
+# --- confidence set -----------------------------------------------------------------------------------
+
+
+def counts_of_pairs(r, b, R, B_):
+    """Draws at or above T for every pair (k, m) of two sets of points."""
+    (t_r, d_r), (t_b, d_b) = r.test(R), b.test(B_)
+    one, other = d_r - t_r[:, None], d_b - t_b[:, None]
+    return np.array([np.count_nonzero(row + other >= -1e-11, axis=1) for row in one]).reshape(len(R), len(B_))
+
+
+def shown(points):
+    return {tuple(p) for p in points.round(9).tolist()}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_the_confidence_set_is_that_of_the_accepted_pairs(skew, method, alpha):
+    r, b = skew.parts[method]
+    found = skew.tests[method].at(alpha).confidence_set
+    assert found.alpha == alpha
+    # every lattice point that can matter: T of one point alone may not exceed what all draws together reach
+    limit = float((r.largest_draws + b.largest_draws).max())
+    lattices = [lattice(point, limit, SET_SPACING) for point in (r, b)]
+    accepted = (1 + counts_of_pairs(r, b, *lattices)) / (1 + B) > alpha + 1e-12
+    assert shown(found.best_r) == shown(lattices[0][accepted.any(axis=1)])
+    assert shown(found.best_b) == shown(lattices[1][accepted.any(axis=0)])
+    # each accepted point has a partner, itself accepted
+    partners = (1 + counts_of_pairs(r, b, found.best_r, found.best_b)) / (1 + B) > alpha + 1e-12
+    assert partners.any(axis=1).all()
+    assert partners.any(axis=0).all()
+    # an accepted pair of the null speaks against rejection, and the closest pair is accepted unless it is rejected
+    above_r, above_b = (p[:, 1] - p[:, 0] for p in (found.best_r, found.best_b))
+    if (partners & (above_r[:, None] * above_b >= 0)).any():
+        assert not skew.tests[method].at(alpha).reject
+    assert (skew.tests[method].p_value > alpha) == (not skew.tests[method].at(alpha).reject)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_estimates_and_closest_pair_lie_in_the_confidence_set(skew, method):
+    test = skew.tests[method]
+    r, b = skew.parts[method]
+    assert (1 + reaching(r, b, test.best_r[None], test.best_b[None])[0]) / (1 + B) > 0.05
+    assert SET_SPACING < 1.0
+    for near, estimate, closest, points, outline in (
+        (r.unit, test.best_r, test.closest_r, test.confidence_set.best_r, test.confidence_set.outline_r),
+        (b.unit, test.best_b, test.closest_b, test.confidence_set.best_b, test.confidence_set.outline_b),
+    ):
+        assert cKDTree(points).query(estimate)[0] <= near
+        assert convex_contains(outline, estimate[None]).all()
+        assert convex_contains(outline, points, slack=1e-12).all()
+        assert shown(outline) <= shown(points)
+        assert ConvexHull(points).volume == pytest.approx(ConvexHull(outline).volume)
+        if test.p_value > 0.15:
+            assert cKDTree(points).query(closest)[0] <= near
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_other_levels_need_no_draws_and_give_nested_sets(skew, method, monkeypatch):
+    test = skew.tests[method]
+
+    def refuse(*_, **__):
+        raise AssertionError("drew again")
+
+    monkeypatch.setattr("fairfrontier.bootstrap.for_each_draw", refuse)
+    monkeypatch.setattr("fairfrontier.inference._exact.for_each_draw", refuse)
+    with pytest.raises(AssertionError, match="drew again"):
+        skew.ff.test_group_skew(method=method)
+    levels = [test.at(alpha) for alpha in (0.01, 0.05, 0.1, 0.25, 0.45)]
+    assert test.at(test.alpha).to_dict() == test.to_dict()
+    for strict, loose in pairwise(levels):
+        assert loose.reject >= strict.reject
+        assert loose.critical_value <= strict.critical_value
+        assert strict.p_value == loose.p_value
+        larger, smaller = strict.confidence_set, loose.confidence_set
+        assert shown(smaller.best_r) <= shown(larger.best_r)
+        assert shown(smaller.best_b) <= shown(larger.best_b)
+    assert len(levels[-1].confidence_set.best_r) < len(levels[0].confidence_set.best_r)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rejection_means_that_no_pair_of_the_null_is_accepted(method):
+    """On a lattice as fine as the search: brute force over the accepted points of each side."""
+    decided = set()
+    for data in (two_sided_rows(seed=1), one_sided_rows(seed=1), rows(300, 0), rows(200, 1)):
+        r, b = skew_points(fit(data, options={"n_boot": B}).feasible_set().context, method)
+        p_value = closest_pair(r, b).p_value
+        for alpha in (0.02, 0.1, 0.3):
+            needed = int(np.floor(alpha * (1 + B) + 1e-9))
+            limit = float(np.sort(r.largest_draws + b.largest_draws)[-needed])
+            best = 0
+            for above in SIDES:
+                R, B_ = (lattice(point, limit, 0.8, above) for point in (r, b))
+                if len(R) and len(B_):
+                    best = max(best, largest_count(r, b, R, B_))
+            if (1 + best) / (1 + B) > alpha:
+                assert p_value > alpha
+            elif p_value > alpha:  # the finer search found a little more than the lattice
+                assert p_value - (1 + best) / (1 + B) <= 0.1
+            decided.add((p_value > alpha, (1 + best) / (1 + B) > alpha))
+    assert {(True, True), (False, False)} <= decided
+
+
+def test_outlines_of_few_points_and_of_points_on_a_line():
+    none, one, two = np.empty((0, 2)), np.array([[0.1, 0.2]]), np.array([[0.1, 0.2], [0.3, 0.1]])
+    for points in (none, one, two):
+        np.testing.assert_array_equal(BestPointsSet(0.05, points, points).outline_r, points)
+    line = np.array([[1.0, 2.0], [2.0, 0.0], [0.0, 4.0]])
+    for order in ([0, 1, 2], [1, 0, 2], [2, 1, 0]):
+        found = BestPointsSet(0.05, line[order], line)
+        assert shown(found.outline_r) == {(0.0, 4.0), (2.0, 0.0)}
+    square = np.array([[0.0, 0.0], [0.5, 0.5], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.5, 0.0]])
+    assert shown(BestPointsSet(0.05, line, square).outline_b) == {(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)}
+
+
+# --- words --------------------------------------------------------------------------------------------
+
+
+def named(data):
+    g = np.where(data.g == 1, "men", "women")
+    return fit(data, g=g, options={"n_boot": B, "groups": ("men", "women")}).test_group_skew()
+
+
+def test_summary_of_a_rejection():
+    test = named(two_sided_rows())
+    text = test.summary()
+    assert test.reject
+    assert "group men" in text
+    assert "group women" in text
+    assert f"P-value {test.p_value:.4f} at alpha 0.05" in text
+    assert "each group is served best by rules under which the other group has the higher risk" in text
+    assert "For banning: every point of the frontier of rules that do not see men or women is dominated" in text
+    assert "For justification: the frontier is then the Pareto frontier" in text
+    assert "Not rejected" not in text
+    assert "not a legal finding" in text
+    for point in (test.best_r, test.best_b):
+        assert f"risks {point[0]:.4f} (men) and {point[1]:.4f} (women)" in text
+    assert "Not rejected" in replace(test, p_value=0.2).summary()
+
+
+def test_summary_without_a_rejection():
+    test = named(one_sided_rows())
+    text = test.summary()
+    assert not test.reject
+    assert "(men)" in text
+    assert "(women)" in text
+    assert "Not rejected. This does not show that the group should be banned, nor that banning it would do no" in text
+    assert "the same group has the higher risk" in text
+    assert "Nor can it be ruled out" in text
+    assert "For banning" not in text
+    assert "For justification" not in text
+    assert "not a legal finding" in text
+
+
+def test_dictionary_is_json(skew):
+    for method, test in skew.tests.items():
+        record = test.to_dict()
+        assert json.loads(json.dumps(record)) == record
+        assert record["groups"] == ["1", "0"]
+        assert record["method"] == method
+        assert record["n_boot"] == B
+        assert record["reject"] is (test.p_value <= 0.05)
+        for name in ("best_r", "best_b", "closest_r", "closest_b"):
+            assert record[name] == getattr(test, name).tolist()
+        for name in ("statistic", "critical_value", "p_value", "alpha"):
+            assert record[name] == getattr(test, name)
+            assert isinstance(record[name], float)
+
+
+# --- what is refused ----------------------------------------------------------------------------------
+
+BAD_CALLS = {
+    **{f"alpha {a!r}": ({"alpha": a}, "bad-alpha") for a in (0.0, 0.5, 1.0, -0.1, float("nan"), "5%")},
+    "a level too small for the draws": ({"alpha": 0.001}, "bad-draws"),
+    **{f"method {m!r}": ({"method": m}, "bad-option") for m in ("robust", "", None, 1, ["sharp"])},
+}
+
+
+@pytest.fixture(scope="module")
+def small():
+    return fit(rows(60, 0), options={"n_boot": B})
+
+
+@pytest.mark.parametrize("name", BAD_CALLS)
+def test_bad_calls_are_refused(small, name):
+    options, code = BAD_CALLS[name]
+    with pytest.raises(InputError) as caught:
+        small.test_group_skew(**options)
+    assert caught.value.code == code
+
+
+def test_other_levels_are_checked_too(small):
+    test = small.test_group_skew()
+    for alpha, code in ((0.7, "bad-alpha"), (0.001, "bad-draws")):
+        with pytest.raises(InputError) as caught:
+            test.at(alpha)
+        assert caught.value.code == code
+
+
+def test_nothing_is_tested_before_the_fit():
+    with pytest.raises(NotFittedError, match="fit"):
+        FairFrontier().test_group_skew()
