@@ -7,6 +7,8 @@ sit elsewhere because mu is re-estimated, so one sweep merges the two sorted lis
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 
@@ -25,37 +27,26 @@ def perturbed_parts(
     n_boot: int,
     seed: np.random.SeedSequence,
     n_jobs: int | None = None,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray]:
     """Feasibility and separation parts at the perturbed process, exactly, for J pairs of risks.
 
     Rows of ``risks_hat`` (J, 2) beyond those of ``plan.extra`` are fixed points and are not perturbed.
-    Returns max_q q'e - h(q) and min_q D(q), each (B, J), and the drawn risks (B, J, 2).
+    Returns max_q q'e - h(q) and min_q D(q), each (B, J).
     """
-    arcs, order = function.estimate, function.order
-    m = len(arcs.a)
-    from_r = function.scores.is_r[order] if len(order) else np.zeros(0, dtype=bool)
-    edges_hat = np.empty((m, 2))
-    _edges(arcs.a, arcs.b, *arcs.mu, edges_hat)
-    scale = step * np.sqrt(function.n_obs)
+    arcs, scale = function.estimate, step * np.sqrt(function.n_obs)
+    edges_hat = _edges_of(function)
     feasibility, separation = np.empty((n_boot, len(risks_hat))), np.empty((n_boot, len(risks_hat)))
-    risks = np.empty((n_boot, len(risks_hat), 2))
 
-    def one(number: int, w: FloatArray) -> None:
-        values, edges, mirror, mass = np.empty((m + 1, 2)), np.empty((m, 2)), np.empty(2), np.empty(2)
-        _draw_arcs(
-            w, plan.stops, plan.weight, plan.base, plan.change, plan.extra, from_r,
-            values, mirror, mass, risks[number],
-        )  # fmt: skip
-        risks[number, len(plan.extra) :] = risks_hat[len(plan.extra) :]
-        _edges(arcs.a, arcs.b, mass[0], mass[1], edges)
-        moved = risks_hat + scale * (risks[number] - risks_hat)
+    def one(number: int, edges: FloatArray, values: FloatArray, mirror: FloatArray, drawn: FloatArray) -> None:
+        moved = risks_hat.copy()
+        moved[: len(drawn)] += scale * (drawn - risks_hat[: len(drawn)])
         _parts(
             edges_hat, arcs.values, arcs.mirror, edges, values, mirror, scale, moved,
             feasibility[number], separation[number],
         )  # fmt: skip
 
-    for_each_draw(plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
-    return feasibility, separation, risks
+    _for_each_drawn_function(function, plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
+    return feasibility, separation
 
 
 def perturbed_line_infima(
@@ -71,25 +62,48 @@ def perturbed_line_infima(
 
     Returns the infima (B,) and the drawn risks (B, J, 2) of the plan's algorithms.
     """
+    arcs, scale = function.estimate, step * np.sqrt(function.n_obs)
+    edges_hat = _edges_of(function)
+    infima, risks = np.empty(n_boot), np.empty((n_boot, len(plan.extra), 2))
+
+    def one(number: int, edges: FloatArray, values: FloatArray, mirror: FloatArray, drawn: FloatArray) -> None:
+        risks[number] = drawn
+        infima[number] = _line(edges_hat, arcs.values, arcs.mirror, edges, values, mirror, scale)
+
+    _for_each_drawn_function(function, plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
+    return infima, risks
+
+
+def _for_each_drawn_function(
+    function: SupportFunction,
+    plan: DrawPlan,
+    consume: Callable[[int, FloatArray, FloatArray, FloatArray, FloatArray], None],
+    *,
+    n_boot: int,
+    seed: np.random.SeedSequence,
+    n_jobs: int | None,
+) -> None:
+    """Call ``consume(b, edges, values, mirror, risks)`` with the arcs of h~ and the plan's drawn risks (J, 2)."""
     arcs, order = function.estimate, function.order
     m = len(arcs.a)
     from_r = function.scores.is_r[order] if len(order) else np.zeros(0, dtype=bool)
-    edges_hat = np.empty((m, 2))
-    _edges(arcs.a, arcs.b, *arcs.mu, edges_hat)
-    scale = step * np.sqrt(function.n_obs)
-    infima, risks = np.empty(n_boot), np.empty((n_boot, len(plan.extra), 2))
 
     def one(number: int, w: FloatArray) -> None:
         values, edges, mirror, mass = np.empty((m + 1, 2)), np.empty((m, 2)), np.empty(2), np.empty(2)
+        risks = np.empty((len(plan.extra), 2))
         _draw_arcs(
-            w, plan.stops, plan.weight, plan.base, plan.change, plan.extra, from_r,
-            values, mirror, mass, risks[number],
+            w, plan.stops, plan.weight, plan.base, plan.change, plan.extra, from_r, values, mirror, mass, risks
         )  # fmt: skip
         _edges(arcs.a, arcs.b, mass[0], mass[1], edges)
-        infima[number] = _line(edges_hat, arcs.values, arcs.mirror, edges, values, mirror, scale)
+        consume(number, edges, values, mirror, risks)
 
     for_each_draw(plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
-    return infima, risks
+
+
+def _edges_of(function: SupportFunction) -> FloatArray:
+    edges = np.empty((len(function.estimate.a), 2))
+    _edges(function.estimate.a, function.estimate.b, *function.mu, edges)
+    return edges
 
 
 @njit(cache=True, nogil=True)

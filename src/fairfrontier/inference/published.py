@@ -65,7 +65,7 @@ def _exact_nulls(
 ) -> list[FloatArray]:
     function = context.function
     step = step_size(function.n_obs)
-    excess, apart, _ = perturbed_parts(
+    excess, apart = perturbed_parts(
         function,
         make_plan(function, losses),
         risks,
