@@ -16,13 +16,15 @@ from test_lda_against_definition import Case
 
 from fairfrontier import FairFrontier, cost_loss
 from fairfrontier.bootstrap import DrawingContext
+from fairfrontier.data import make_sample
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import InputError, NotFittedError
 from fairfrontier.geometry import convex_contains
 from fairfrontier.inference._lattices import lattice, lowest, to_side
 from fairfrontier.inference.best_points import ExtremePoint
 from fairfrontier.inference.group_skew import SET_SPACING, BestPointsSet, closest_pair, skew_points
-from fairfrontier.support import build_support_function
+from fairfrontier.nuisance import cross_fit
+from fairfrontier.support import build_support_function, make_scores
 
 B = 99
 ONE_DRAW = 1 / (1 + B)
@@ -532,3 +534,15 @@ def test_other_levels_are_checked_too(small):
 def test_nothing_is_tested_before_the_fit():
     with pytest.raises(NotFittedError, match="fit"):
         FairFrontier().test_group_skew()
+
+
+def test_a_sample_whose_flat_bottom_once_left_the_search_without_squares():
+    rng = np.random.default_rng([1000, 181, len("skewed"), 4])
+    X, y, group = make_liu_molinari(1000, "skewed", rng)
+    sample, l0 = make_sample(X.to_numpy(), y, group), y.astype(float)
+    t = cross_fit(sample, 1 - 2 * l0, "factored-logit", random_state=int(rng.integers(2**31))).predictions[0]
+    function = build_support_function(make_scores(l0, 1 - 2 * l0, t, sample.is_r, sample.weight))
+    context = DrawingContext(function, 500, np.random.SeedSequence([181, 5]))
+    found = closest_pair(*skew_points(context, "paper"))
+    assert found.p_value > 0.5
+    assert (found.r[1] - found.r[0]) * (found.b[1] - found.b[0]) >= 0.0

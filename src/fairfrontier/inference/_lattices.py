@@ -45,7 +45,7 @@ def lowest(point: ExtremePoint, above: bool) -> tuple[float, FloatArray]:
         promising = np.flatnonzero(values <= best + 2.0 * root * side * np.sqrt(2.0))
         if len(promising) > MOST_SQUARES:  # a flat bottom: any of its points will do
             promising = np.argsort(values, kind="stable")[:MOST_SQUARES]
-        centres = centres[promising]
+        centres = np.vstack([centres[promising], at])  # the squares about the best point may be among those cut off
         side, centres = side / 2.0, _quarters(centres, side / 2.0)
     return best, at
 
