@@ -3,7 +3,7 @@
 One replication draws a sample of a design, learns the nuisance functions with `factored-logit`, refits for the regret,
 and asks on the same draws how often the true (R, B) is left out, weak skew rejected, and the true squared distance to F
 not covered, for R, B, (R + B) / 2, the logistic lottery, F itself and points at F + c / sqrt(n). Designs: the two of
-the paper, and a third, ``mixed``, in which the group depends on the covariates; on it the default method was chosen.
+the paper, and a third, ``mixed``, in which the group depends on the covariates: a check on the two.
 """
 
 import sys

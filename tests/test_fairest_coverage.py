@@ -64,7 +64,7 @@ def test_intervals_of_algorithms_at_and_near_the_fairest_point(results, design):
         assert results[5000].loc[f"out sharp {name}", design] <= 0.10
 
 
-def test_the_default_method_was_chosen_on_a_third_design():
+def test_the_default_method_is_the_better_calibrated_one_on_a_third_design():
     table = shares(run_study(1000, 300, designs=("mixed",)))
     print(table.round(4).to_string())
     out = {kind: np.array([table.loc[f"out {kind} {name}", "mixed"] for name in ALGORITHMS]) for kind in KINDS}
