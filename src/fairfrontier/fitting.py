@@ -131,14 +131,20 @@ class Steps:
             (task, rows, seed, tuning.get(task.component), keep_models) for task, seed in zip(tasks, seeds, strict=True)
         ]
         results: Generator[Any, None, None]
+        waiting: Iterator[Any] | None = None
         if n_jobs in (None, 1) or len(calls) < 2:
             results = (_work(*call) for call in calls)
         else:
-            results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_work)(*call) for call in calls)
+            waiting = iter(calls)
+            results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_work)(*call) for call in waiting)
         try:
             for task in tasks:
                 result = next(results)
                 if isinstance(result, _Failure):
+                    if waiting is not None:
+                        # hand out no more work and let that under way end: cutting it off is a race in the pool
+                        list(waiting)
+                        list(results)
                     raise LearnerError(
                         f"The learner {task.learner.name!r} failed ({task.text}): "
                         f"{type(result.error).__name__}: {result.error}"
