@@ -23,7 +23,7 @@ from fairfrontier.datasets import liu_molinari_truth, make_liu_molinari
 from fairfrontier.inference.best_points import best_point_tests
 from fairfrontier.inference.distance import fairest_evidence, read_metric
 from fairfrontier.inference.distance_results import _union
-from fairfrontier.inference.group_skew import closest_pair, skew_points
+from fairfrontier.inference.group_skew import closest_on_either_side, closest_pair, skew_points
 from fairfrontier.learners import resolve_learner
 from fairfrontier.nuisance import cross_fit
 from fairfrontier.regret import estimate_regret
@@ -114,7 +114,7 @@ def replicate(number, n, design, *, regret, n_boot=500, n_refits=20):
         skew = skew_points(context, "sharp")
         (t_r, d_r), (t_b, d_b) = skew[0].test(truth.R[None]), skew[1].test(truth.B[None])
         line[f"(R,B) sharp{suffix}"] = (1 + np.sum(d_r + d_b >= t_r + t_b)) / (1 + n_boot)
-        line[f"skew sharp{suffix}"] = closest_pair(*skew).p_value
+        line[f"skew sharp{suffix}"] = closest_on_either_side(*skew).p_value
         kinds = {"sharp": ("sharp", False)}
         if not label:
             exact = best_point_tests([context], 0, truth.R[None], truth.B[None], (1, 0), 0.05, None)

@@ -125,7 +125,7 @@ def test_statistic_and_draws_in_the_windows(case, directions):
 @pytest.mark.parametrize("held", [True, False])
 def test_other_steps_held_rules_and_the_whole_circle(case, windows, held):
     step = np.sqrt(np.log(80) / 80)
-    found = extreme_points(case.context, U, 20, windows=windows, step=step, hold_rules=held)
+    found = extreme_points(case.context, U, 20, window=np.pi / 4 if windows else None, step=step, hold_rules=held)
     grids = [window(u, 20) if windows else circle(u, 20) for u in U]
     for point, u, q in zip(found, U, grids, strict=True):
         np.testing.assert_array_equal(point.u, u)
@@ -141,7 +141,7 @@ def test_other_steps_held_rules_and_the_whole_circle(case, windows, held):
 def test_points_of_any_direction(case):
     """The same two parts serve for a point at which another direction supports the set."""
     u = np.array([[np.sqrt(0.5), -np.sqrt(0.5)]])
-    (point,) = extreme_points(case.context, u, 15, windows=True)
+    (point,) = extreme_points(case.context, u, 15, window=np.pi / 4)
     scores = case.function.scores
     multipliers = plain.weights_of_draws(case.function, B, case.context.seed)
     q = window(u[0], 15)
@@ -347,7 +347,7 @@ def test_no_draw_exceeds_the_largest_draws(sample):
 
 def test_every_largest_draw_is_reached_far_out():
     """There the direction with the smallest z leads alone."""
-    for point in extreme_points(Case("plain", n=40).context, U, 20, windows=True):
+    for point in extreme_points(Case("plain", n=40).context, U, 20, window=np.pi / 4):
         far = np.array([1e6 * point.q[k] for k in np.argmin(point.z, axis=0)])
         _, draws = point.test(far)
         np.testing.assert_allclose(np.diag(draws), point.largest_draws, rtol=0, atol=1e-6)
@@ -373,7 +373,7 @@ def test_rows_perpendicular_to_a_support_stay_untreated(directions):
     scores = make_scores(np.arange(6.0), np.arange(1.0, 7.0) ** 2, t, is_r, np.ones(6))
     context = DrawingContext(build_support_function(scores), B, np.random.SeedSequence(0))
     multipliers = plain.weights_of_draws(context.function, B, context.seed)
-    for point, u in zip(extreme_points(context, U, directions, windows=True), U, strict=True):
+    for point, u in zip(extreme_points(context, U, directions, window=np.pi / 4), U, strict=True):
         assert point.h_u == pytest.approx(plain.h(scores, u), abs=1e-12)
         expected = [plain.h(replace(scores, weight=m), u) - plain.h(scores, u) for m in multipliers]
         np.testing.assert_allclose(point.z_u, np.sqrt(6) * np.array(expected), rtol=0, atol=1e-10)
@@ -454,7 +454,7 @@ def test_a_lattice_misses_no_accepted_region(sample, spacing, above, share):
 @pytest.mark.parametrize("above", [True, False])
 @pytest.mark.parametrize("number", [0, 1])
 def test_squares_across_the_line_are_moved_onto_it(above, number):
-    point = extreme_points(Case("plain", n=100).context, U, 40, windows=True)[number]
+    point = extreme_points(Case("plain", n=100).context, U, 40, window=np.pi / 4)[number]
     spacing, limit = 0.8, 4.0
     last = spacing * point.unit
     every, side = lattice(point, limit, spacing), lattice(point, limit, spacing, above)

@@ -5,7 +5,8 @@ from importlib.metadata import version as _version
 from .estimation import Risks
 from .frontier import FairFrontier
 from .losses import Loss, cost_loss
+from .rules import FrontierRule
 
 __version__ = _version("fairfrontier")
 
-__all__ = ["FairFrontier", "Loss", "Risks", "__version__", "cost_loss"]
+__all__ = ["FairFrontier", "FrontierRule", "Loss", "Risks", "__version__", "cost_loss"]

@@ -48,11 +48,6 @@ class DrawPlan:
     extra: FloatArray
     clusters: IntArray | None
 
-    @property
-    def n_weights(self) -> int:
-        """How many random numbers a draw needs."""
-        return len(self.rows) if self.clusters is None else int(self.clusters.max()) + 1
-
 
 def make_plan(function: SupportFunction, losses: FloatArray) -> DrawPlan:
     """Arrange the rows of a support function together with the ``losses`` (J, n) of algorithms."""
@@ -193,6 +188,33 @@ class DrawingContext:
         return replace(draws, h_hat=draws.h_hat + values.mean(axis=0), h=draws.h + cycled)
 
 
+@dataclass(frozen=True, slots=True)
+class RandomWeights:
+    """The random weights of all draws: draw b reads its own stretch of one PCG64 sequence.
+
+    ``n_rows`` weights per draw; rows of one of the ``clusters`` (n,) share theirs.
+    """
+
+    seed: np.random.SeedSequence
+    n_rows: int
+    clusters: IntArray | None = None
+
+    def stream(self) -> Callable[[int], FloatArray]:
+        """Return a function from the number of a draw to its weights (n,), valid until its next call."""
+        state = np.random.PCG64(self.seed).state
+        bits = np.random.PCG64(0)
+        generator = np.random.Generator(bits)
+        raw = np.empty(self.n_rows if self.clusters is None else int(self.clusters.max()) + 1)
+
+        def weights(number: int) -> FloatArray:
+            bits.state = state
+            bits.advance(number * JUMP % 2**128)
+            generator.standard_exponential(out=raw)
+            return raw if self.clusters is None else raw[self.clusters]
+
+        return weights
+
+
 def for_each_draw(
     plan: DrawPlan,
     consume: Callable[[int, FloatArray], None],
@@ -203,20 +225,14 @@ def for_each_draw(
 ) -> None:
     """Call ``consume(b, weights)`` for b = 0, ..., n_boot - 1, spread over threads.
 
-    ``weights`` (n,) are in the plan's order and valid only during the call. Draw b reads its own stretch
-    of one PCG64 sequence.
+    ``weights`` (n,) are in the plan's order and valid only during the call.
     """
-    state = np.random.PCG64(seed).state
+    random = RandomWeights(seed, len(plan.rows), plan.clusters)
 
     def work(numbers_of_draws: range) -> None:
-        bits = np.random.PCG64(0)
-        generator = np.random.Generator(bits)
-        raw = np.empty(plan.n_weights)
+        weights = random.stream()
         for number in numbers_of_draws:
-            bits.state = state
-            bits.advance(number * JUMP % 2**128)
-            generator.standard_exponential(out=raw)
-            consume(number, raw if plan.clusters is None else raw[plan.clusters])
+            consume(number, weights(number))
 
     jobs = min(effective_n_jobs(n_jobs), n_boot)
     if jobs == 1:

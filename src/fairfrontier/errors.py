@@ -24,6 +24,7 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "bad-folds": "The folds, or their number, cannot be used for cross-fitting.",
         "bad-loss": "The loss is unknown, or does not return one finite number per row.",
         "bad-bounds": "The bounds on decision rules are not 0 <= lower <= upper <= 1 in every row.",
+        "bad-capacity": "The capacity is not a share in (0, 1], or the lower bounds exceed it.",
         "bad-direction": "A direction is not a finite, non-zero pair of numbers.",
         "bad-risks": "Risks are not finite pairs of numbers, one number per group.",
         "bad-option": "An option, or the form of an input, is not among the accepted ones.",

@@ -95,6 +95,27 @@ def intersect_half_planes(q: FloatArray, bound: FloatArray, centre: FloatArray) 
     return vertices
 
 
+def clip_polygon(vertices: FloatArray, q: FloatArray, bound: FloatArray) -> FloatArray:
+    """Cut a convex polygon (k, 2) by the half planes q_j'z <= bound_j; (0, 2) if nothing is left."""
+    for direction, limit in zip(q, bound, strict=True):
+        if len(vertices) == 0:
+            break
+        beyond = vertices @ direction - limit
+        beyond[np.abs(beyond) <= 1e-13 * (abs(limit) + 1.0)] = 0.0
+        if (beyond <= 0.0).all():
+            continue
+        kept = []
+        for i in range(len(vertices)):
+            j = (i + 1) % len(vertices)
+            if beyond[i] <= 0.0:
+                kept.append(vertices[i])
+            if beyond[i] * beyond[j] < 0.0:
+                share = beyond[i] / (beyond[i] - beyond[j])
+                kept.append(vertices[i] + share * (vertices[j] - vertices[i]))
+        vertices = np.array(kept).reshape(-1, 2)
+    return vertices
+
+
 def improvement_corners(e: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the two points that carry the support function of C(e), for pairs ``e`` (..., 2).
 

@@ -212,18 +212,34 @@ def fa_frontier(
     if regret is not None:
         R, B = R + regret.mean_pair(U1[None])[0], B + regret.mean_pair(U2[None])[0]
     skew = configuration(R, B)
+    angle = frontier_angles(skew, best_points(plug_in or arcs).q_F, n_points)
+
+    def criterion(e: FloatArray) -> FloatArray:
+        return np.array([max(arcs.max_excess(x).value, 0.0) + max(arcs.min_separation(x).value, 0.0) for x in e])
+
+    return _curve("fairness-accuracy", arcs, angle, frontier_tolerance(tolerance, n_obs), criterion, regret)
+
+
+def frontier_angles(skew: Configuration, q_F: FloatArray, n_points: int) -> FloatArray:
+    """Angles (n_points,) of the directions over which the frontier runs; ``q_F`` is that of the fairest point."""
+    if not isinstance(n_points, numbers.Integral) or n_points < 2:
+        raise InputError("bad-option", f"`n_points` must be a whole number of at least 2, got {n_points!r}.")
     start, stop = np.pi, 1.5 * np.pi
-    q_F = best_points(plug_in or arcs).q_F
     fairest = float(np.arctan2(q_F[1], q_F[0])) % (2.0 * np.pi)
     if skew == "r-skewed":
         stop = max(stop, fairest)
     elif skew == "b-skewed":
         start = min(start, fairest)
+    return np.linspace(start, stop, n_points)
 
-    def criterion(e: FloatArray) -> FloatArray:
-        return np.array([max(arcs.max_excess(x).value, 0.0) + max(arcs.min_separation(x).value, 0.0) for x in e])
 
-    return _curve("fairness-accuracy", arcs, n_obs, start, stop, tolerance, n_points, criterion, regret)
+def frontier_tolerance(tolerance: float | None, n_obs: int) -> float:
+    """Return the tolerance of a set estimate, by default sqrt(log n / n)."""
+    if tolerance is None:
+        return float(np.sqrt(np.log(n_obs) / n_obs))
+    if not (isinstance(tolerance, numbers.Real) and np.isfinite(tolerance) and tolerance >= 0.0):
+        raise InputError("bad-option", f"`tolerance` must be a finite number >= 0, got {tolerance!r}.")
+    return tolerance
 
 
 def pareto_frontier(
@@ -241,27 +257,18 @@ def pareto_frontier(
             [max(arcs.max_excess(x).value, 0.0) + max(-arcs.max_excess(x, U1, np.pi / 2.0).value, 0.0) for x in e]
         )
 
-    return _curve("pareto", arcs, n_obs, np.pi, 1.5 * np.pi, tolerance, n_points, criterion, regret)
+    angle = frontier_angles("balanced", _DOWN, n_points)
+    return _curve("pareto", arcs, angle, frontier_tolerance(tolerance, n_obs), criterion, regret)
 
 
 def _curve(
     kind: Literal["fairness-accuracy", "pareto"],
     arcs: Arcs,
-    n_obs: int,
-    start: float,
-    stop: float,
-    tolerance: float | None,
-    n_points: int,
+    angle: FloatArray,
+    tolerance: float,
     criterion: Callable[[FloatArray], FloatArray],
     regret: Regret | None,
 ) -> FrontierCurve:
-    if not isinstance(n_points, numbers.Integral) or n_points < 2:
-        raise InputError("bad-option", f"`n_points` must be a whole number of at least 2, got {n_points!r}.")
-    if tolerance is None:
-        tolerance = float(np.sqrt(np.log(n_obs) / n_obs))
-    if not (isinstance(tolerance, numbers.Real) and np.isfinite(tolerance) and tolerance >= 0.0):
-        raise InputError("bad-option", f"`tolerance` must be a finite number >= 0, got {tolerance!r}.")
-    angle = np.linspace(start, stop, n_points)
     # The axes exactly, so that the curve meets R and B, ties broken as in `best_points`.
     directions = np.column_stack([np.cos(angle), np.sin(angle)])
     directions[np.abs(directions) < 1e-15] = 0.0

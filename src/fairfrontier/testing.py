@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, get_args
+from typing import Any, get_args, overload
 
 import numpy as np
 
 from ._algorithms import Algorithms, read_algorithms
 from ._typing import ArrayLike, FloatArray
 from .bootstrap import DrawingContext
+from .capacity import CappedContext, cap
 from .errors import InputError
 from .estimation import FrontierEstimator
 from .inference.best_points import BestPointTests, best_point_tests
@@ -47,6 +48,7 @@ class FrontierTester(FrontierEstimator):
         alpha: float | None = None,
         directions: int | str | None = None,
         kinks: bool = True,
+        capacity: float | None = None,
     ) -> LDATest | LDATests:
         """Test whether algorithms have less discriminatory alternatives; the null is that there is none.
 
@@ -67,6 +69,9 @@ class FrontierTester(FrontierEstimator):
             For "paper": number of grid directions; default exact extrema over all directions.
         kinks : bool
             For "paper": False uses the simpler limit that holds when the feasible set has no kinks.
+        capacity : float, optional
+            Compare only with rules that treat at most this share of people, such as 0.03 for a programme that has
+            room for 3%. Directions are then a grid.
 
         Returns
         -------
@@ -90,7 +95,7 @@ class FrontierTester(FrontierEstimator):
                 directions=check_n_directions(directions),
                 kinks=kinks,
             )
-            for context in self._contexts()
+            for context in self._contexts(capacity)
         ]
         rates: list[FloatArray | None] = [self._group_means(a) for a in algorithms.decisions]
         rates += [None] * len(algorithms.fixed)
@@ -273,7 +278,14 @@ class FrontierTester(FrontierEstimator):
             fairest_evidence(context, losses, algorithms.fixed, method, kinks=kinks) for context in self._contexts()
         )
 
-    def _contexts(self) -> list[DrawingContext]:
+    @overload
+    def _contexts(self, capacity: None = None) -> list[DrawingContext]: ...
+    @overload
+    def _contexts(self, capacity: float | None) -> list[DrawingContext] | list[CappedContext]: ...
+    def _contexts(self, capacity: float | None = None) -> list[DrawingContext] | list[CappedContext]:
+        if capacity is not None:
+            capped = [cap(function, capacity) for function in self.support_functions_]
+            return [CappedContext(function, self.n_boot, self._drawing_seed, self.n_jobs) for function in capped]
         return [
             DrawingContext(function, self.n_boot, self._drawing_seed, self.n_jobs, regret)
             for function, regret in zip(self.support_functions_, self.regrets_, strict=True)

@@ -30,6 +30,9 @@ from .levels import (
 )
 from .points import BLOCK, GRID, shifted_max
 
+QUARTER = np.pi / 4.0
+"""The published directions lie in the quarter circle about a point's own direction, so far to either side."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExtremePoint:
@@ -94,21 +97,21 @@ def extreme_points(
     supports: FloatArray,
     directions: int = GRID,
     *,
-    windows: bool = False,
+    window: float | None = None,
     step: float | None = None,
     hold_rules: bool = False,
 ) -> list[ExtremePoint]:
     """Draw what is needed to test the points at which the ``supports`` (k, 2) support the set.
 
-    ``directions``: number of directions round the circle in which a point must be feasible, or with ``windows`` in the
-    quarter circle about its support, as published. Each support is among them. ``step`` of the derivative: default the
-    published one.
+    ``directions``: number of directions round the circle in which a point must be feasible, or with ``window`` in the
+    arc of that many radians to either side of its support. Each support is among them. ``step`` of the derivative:
+    default the published one.
     """
     step = step_size(context.function.n_obs) if step is None else step
-    if windows:
+    if window is not None:
         angle = np.arctan2(supports[:, 1], supports[:, 0])
         grids = [
-            np.vstack([unit_circle(directions, a - np.pi / 4.0, a + np.pi / 4.0, endpoint=True), u[None]])
+            np.vstack([unit_circle(directions, a - window, a + window, endpoint=True), u[None]])
             for a, u in zip(angle, supports, strict=True)
         ]
     else:
@@ -201,7 +204,7 @@ def _statistics(
     supports = np.array([U1, U2])
     if directions is None and context.regret is None:
         return _exact_statistics(context, R, B)
-    points = extreme_points(context, supports, directions or GRID, windows=directions is not None)
+    points = extreme_points(context, supports, directions or GRID, window=None if directions is None else QUARTER)
     (t_r, d_r), (t_b, d_b) = points[0].test(R), points[1].test(B)
     return t_r + t_b, d_r + d_b
 

@@ -30,7 +30,7 @@ from ..sets import Position
 from ..support import SupportFunction, group_means
 from ._exact import perturbed_line_infima
 from ._lattices import lattice
-from .best_points import ExtremePoint, extreme_points
+from .best_points import QUARTER, ExtremePoint, extreme_points
 from .levels import critical_value, kappa, p_value, step_size
 
 Method = Literal["sharp", "paper"]
@@ -259,7 +259,7 @@ def fairest_evidence(
         found = []
     elif method == "sharp":
         step = float(kappa(n) / np.sqrt(n))
-        found = extreme_points(context, ENDS[kept], DIRECTIONS, windows=True, step=step, hold_rules=True)
+        found = extreme_points(context, ENDS[kept], DIRECTIONS, window=QUARTER, step=step, hold_rules=True)
     else:
         found = extreme_points(replace(context, regret=None), ENDS[kept])
     sides = {names[k]: point for k, point in zip(kept, found, strict=True)}

@@ -1,13 +1,17 @@
 """Should the group be banned as an input? The test of weak group skew, without random candidate points.
 
-The null says that R and B lie weakly on the same side of the 45-degree line. It is rejected if no pair (R, B) of the
-null lies in the confidence set, so its p-value is the largest p(R, B) over such pairs. T(R, B) and its draws are sums
-of a part for R and a part for B, so two lattices of points give all pairs at the price of their sums. Bounds tell which
-points can still matter: T grows at a known rate, and no draw exceeds the largest draws of its direction.
+The null says that R and B lie weakly on the same side of the 45-degree line.
 
-Both methods search the pairs exhaustively; drawing them at random overlooks pairs that speak for the null. ``paper``
-has the published directions and step. ``sharp`` holds each direction's rule while drawing, and its step of the
-numerical derivative is kappa_n / sqrt(n), which counts far directions less.
+``paper`` rejects it if no pair (R, B) of the null lies in the joint confidence set, so its p-value is the largest
+p(R, B) over such pairs. T(R, B) and its draws are sums of a part for R and a part for B, so two lattices of points give
+all pairs at the price of their sums. Bounds tell which points can still matter: T grows at a known rate, and no draw
+exceeds the largest draws of its direction. Drawing pairs at random would overlook some that speak for the null.
+
+``sharp`` uses that R has the smallest e_r and B the smallest e_b. If B lies weakly above the line then so does R,
+R_r <= B_r <= B_b <= R_b; if R lies weakly below then so does B. The null is therefore that B lies weakly above or R
+weakly below, and it is rejected if both of these are, each by its own part of T at the full level: an
+intersection-union test, which pays nothing for looking at two points. It holds each direction's rule while drawing, and
+its step of the numerical derivative is kappa_n / sqrt(n), which counts far directions less.
 """
 
 from __future__ import annotations
@@ -24,14 +28,14 @@ from .._typing import BoolArray, FloatArray
 from ..bootstrap import DrawingContext
 from ..geometry import U1, U2
 from ._lattices import lattice, lowest, to_side
-from .best_points import ExtremePoint, extreme_points
+from .best_points import QUARTER, ExtremePoint, extreme_points
 from .levels import ROUNDING, check_level, combine_repetitions, critical_value, kappa
 
 Method = Literal["sharp", "paper"]
 DIRECTIONS = 200
-"""Directions in each of the two windows in which points must be feasible."""
+"""Directions in each of the two half circles in which points must be feasible."""
 PUBLISHED_DIRECTIONS = 100
-"""The published number of them."""
+"""The published number of them in quarter circles."""
 SPACINGS = (1.6, 0.8, 0.4)
 """Distances between neighbouring lattice points of the successive searches, in standard errors of h."""
 FINAL_STEPS = (0.2, 0.1, 0.05)
@@ -174,7 +178,8 @@ def group_skew_test(
 ) -> GroupSkewTest:
     """Test weak group skew; over repetitions the p-value is min(1, 2 median)."""
     drawn = [skew_points(context, method) for context in contexts]
-    found = [closest_pair(*points) for points in drawn]
+    closest = closest_pair if method == "paper" else closest_on_either_side
+    found = [closest(*points) for points in drawn]
     chosen, (r, b) = found[central], drawn[central]
     p_value = combine_repetitions(np.array([each.p_value for each in found]))
 
@@ -190,10 +195,10 @@ def skew_points(context: DrawingContext, method: Method) -> tuple[ExtremePoint, 
     """Draw what the test of (R, B) needs: published constants, or the sharper ones of this module."""
     supports, n = np.array([U1, U2]), context.function.n_obs
     if method == "paper":
-        r, b = extreme_points(context, supports, PUBLISHED_DIRECTIONS, windows=True)
+        r, b = extreme_points(context, supports, PUBLISHED_DIRECTIONS, window=QUARTER)
     else:
         step = kappa(n) / np.sqrt(n)
-        r, b = extreme_points(context, supports, DIRECTIONS, windows=True, step=float(step), hold_rules=True)
+        r, b = extreme_points(context, supports, DIRECTIONS, window=np.pi / 2.0, step=float(step), hold_rules=True)
     return r, b
 
 
@@ -236,6 +241,50 @@ def closest_pair(r: ExtremePoint, b: ExtremePoint) -> ClosestPair:
             best = _better(best, *[_evaluate(point, some) for point, some in zip((r, b), near, strict=True)])
     (t_r, d_r), (t_b, d_b) = r.test(best[1][None]), b.test(best[2][None])
     return ClosestPair(best[1], best[2], float(t_r[0] + t_b[0]), d_r[0] + d_b[0], (1 + best[0]) / (1 + n_boot))
+
+
+def closest_on_either_side(r: ExtremePoint, b: ExtremePoint) -> ClosestPair:
+    """The largest p-value of "R lies weakly below the line" and of "B lies weakly above it".
+
+    The other point of the pair is the one with the smallest statistic wherever it may lie.
+    """
+    (count_r, at_r), (count_b, at_b) = closest_point(r, above=False), closest_point(b, above=True)
+    decides, at = (r, at_r) if count_r >= count_b else (b, at_b)
+    (statistic,), (draws,) = decides.test(at[None])
+    pair = (at_r, _likeliest(b)) if decides is r else (_likeliest(r), at_b)
+    return ClosestPair(*pair, float(statistic), draws, (1 + max(count_r, count_b)) / (1 + len(draws)))
+
+
+def closest_point(point: ExtremePoint, above: bool) -> tuple[int, FloatArray]:
+    """Search one side of the line for the point whose statistic most draws reach; returns their number and the point.
+
+    The lattices are exhaustive up to their spacing, as in `closest_pair`.
+    """
+    ceiling = np.sort(point.largest_draws)[::-1]
+    least, start = lowest(point, above)
+    best = _most_reached(point, start[None], (0, start))
+    for spacing in SPACINGS:
+        # T above this value cannot be reached by more draws than the best point's
+        limit = float(ceiling[min(best[0], len(ceiling) - 1)])
+        if least <= limit:
+            best = _most_reached(point, lattice(point, limit, spacing, above), best)
+    for step in FINAL_STEPS:
+        best = _most_reached(point, _stencil(best[1], step * point.unit, above), best)
+    return best
+
+
+def _most_reached(point: ExtremePoint, points: FloatArray, best: tuple[int, FloatArray]) -> tuple[int, FloatArray]:
+    if len(points) == 0:
+        return best
+    slack = _evaluate(point, points).slack
+    reached = np.count_nonzero(slack >= -1e-12, axis=1)
+    k = int(np.argmax(reached))
+    return (int(reached[k]), points[k]) if reached[k] > best[0] else best
+
+
+def _likeliest(point: ExtremePoint) -> FloatArray:
+    """The point with the smallest statistic on either side."""
+    return min((lowest(point, above) for above in (True, False)), key=lambda found: found[0])[1]
 
 
 def confidence_set(r: ExtremePoint, b: ExtremePoint, alpha: float) -> BestPointsSet:

@@ -21,6 +21,8 @@ import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..bootstrap import DrawingContext, Draws
+from ..capacity import CappedContext
+from ..errors import InputError
 from ..geometry import U1, U2, improvement_support, off_breakpoint, unit_circle
 from ..support import group_means
 from .levels import Decision, combine_repetitions, count_reaching, p_value, step_size
@@ -76,7 +78,7 @@ def robust_grid(n: int) -> FloatArray:
 
 
 def lda_evidence(
-    context: DrawingContext,
+    context: DrawingContext | CappedContext,
     losses: FloatArray,
     fixed: FloatArray,
     *,
@@ -86,7 +88,8 @@ def lda_evidence(
 ) -> list[Evidence]:
     """Test J algorithms with row losses (J, n), then fixed risk pairs (F, 2), on the same draws.
 
-    ``directions``: None for exact extrema in the paper's statistic, or a number of grid directions.
+    ``directions``: None for exact extrema in the paper's statistic, or a number of grid directions. With a capped
+    context alternatives are rules within the capacity; the published statistic is not defined for them.
     """
     function = context.function
     s, arcs = function.scores, function.estimate
@@ -110,7 +113,11 @@ def lda_evidence(
     drawn = np.array([*losses, *[c.losses for c in candidates if c is not None]]).reshape(-1, function.n_obs)
     everywhere = np.vstack([grid, circle, sharp, bounding, *[x.direction[None] for x in reach]])
     draws = context.draw(everywhere, drawn, hold_rules=True)
-    paper = paper_parts(context, losses, risks, directions, kinks) if method == "paper" else []
+    paper = []
+    if method == "paper":
+        if isinstance(context, CappedContext):
+            raise InputError("bad-option", 'method="paper" knows no capacity: choose "robust" or "sharp".')
+        paper = paper_parts(context, losses, risks, directions, kinks)
     k, m, found = len(grid), len(grid) + len(circle), []
     for j, e in enumerate(risks):
         own = _Local(draws, e, draws.risks[:, j] if j < len(losses) else np.broadcast_to(e, (context.n_boot, 2)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._typing import FloatArray
+from ..capacity import CappedArcs, CappedFunction
 from ..geometry import unit_circle
 from ..support import Arcs, SupportFunction, group_means
 from .levels import step_size
@@ -29,7 +30,9 @@ class Candidate:
     treatment: FloatArray
 
 
-def find_candidate(function: SupportFunction, plug_in: Arcs, e_star: FloatArray) -> Candidate:
+def find_candidate(
+    function: SupportFunction | CappedFunction, plug_in: Arcs | CappedArcs, e_star: FloatArray
+) -> Candidate:
     """Choose the rule or mixture whose smallest gain over risks ``e_star`` is largest.
 
     Gains are those of group r, of group b and in the gap. They are compared by the plug-in criterion,
@@ -118,7 +121,7 @@ class Witness:
 
 
 def make_witness(
-    function: SupportFunction,
+    function: SupportFunction | CappedFunction,
     candidate: Candidate,
     e_star: FloatArray,
     e_star_draws: FloatArray,
