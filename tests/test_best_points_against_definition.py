@@ -24,6 +24,7 @@ from fairfrontier.support import build_support_function, make_scores
 
 B = 99
 U = np.array([[-1.0, 0.0], [0.0, -1.0]])
+REACHES = (None, np.pi / 4, np.pi / 2)
 NAN, INF = float("nan"), float("inf")
 CANDIDATES_R = np.array([[0.2, 0.6], [0.3, 0.3], [0.1, 0.5], [0.25, 0.7], [-0.4, 1.3]])
 CANDIDATES_B = np.array([[0.6, 0.35], [0.5, 0.3], [0.4, 0.4], [0.3, 0.35], [2.0, 0.0]])
@@ -32,9 +33,9 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def window(u, k):
-    """k directions of the quarter circle about u, and u."""
-    angle = np.arctan2(u[1], u[0]) + np.linspace(-np.pi / 4, np.pi / 4, k)
+def window(u, k, reach=np.pi / 4):
+    """k directions of the arc that reaches so far to either side of u (here a quarter circle), and u."""
+    angle = np.arctan2(u[1], u[0]) + np.linspace(-reach, reach, k)
     return np.vstack([np.column_stack([np.cos(angle), np.sin(angle)]), u])
 
 
@@ -66,17 +67,19 @@ def plain_part(e, u, q, h, z, n, step):
     return statistic, np.array(draws)
 
 
-def plain_test(context, R, B_, grids, step, held=False):
-    """T(R, B) and draws for one pair, from the rows and the random multipliers."""
+def plain_point(context, e, u, q, step, held=False):
+    """T and draws for one point that u is to support, from the rows and the random multipliers."""
     scores, n = context.function.scores, context.function.n_obs
     multipliers = plain.weights_of_draws(context.function, context.n_boot, context.seed)
-    statistic, draws = 0.0, 0.0
-    for e, u, q in zip((R, B_), U, grids, strict=True):
-        h = rule_values(scores, q)
-        z = np.array([np.sqrt(n) * (drawn_values(scores, m, q, held) - h) for m in multipliers])
-        t, d = plain_part(e, u, q, h, z, n, step)
-        statistic, draws = statistic + t, draws + d
-    return statistic, draws
+    h = rule_values(scores, q)
+    z = np.array([np.sqrt(n) * (drawn_values(scores, m, q, held) - h) for m in multipliers])
+    return plain_part(e, u, q, h, z, n, step)
+
+
+def plain_test(context, R, B_, grids, step, held=False):
+    """T(R, B) and draws for one pair: the sums of its two parts."""
+    parts = [plain_point(context, e, u, q, step, held) for e, u, q in zip((R, B_), U, grids, strict=True)]
+    return sum(t for t, _ in parts), sum(d for _, d in parts)
 
 
 # --- the authors' R programs --------------------------------------------------------------------------
@@ -121,12 +124,12 @@ def test_statistic_and_draws_in_the_windows(case, directions):
         np.testing.assert_allclose(tests.draws[j], draws, rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("windows", [True, False])
+@pytest.mark.parametrize("reach", REACHES)
 @pytest.mark.parametrize("held", [True, False])
-def test_other_steps_held_rules_and_the_whole_circle(case, windows, held):
+def test_other_steps_held_rules_other_arcs_and_the_whole_circle(case, reach, held):
     step = np.sqrt(np.log(80) / 80)
-    found = extreme_points(case.context, U, 20, window=np.pi / 4 if windows else None, step=step, hold_rules=held)
-    grids = [window(u, 20) if windows else circle(u, 20) for u in U]
+    found = extreme_points(case.context, U, 20, window=reach, step=step, hold_rules=held)
+    grids = [circle(u, 20) if reach is None else window(u, 20, reach) for u in U]
     for point, u, q in zip(found, U, grids, strict=True):
         np.testing.assert_array_equal(point.u, u)
         np.testing.assert_allclose(point.q, q, rtol=0, atol=1e-14)
@@ -305,7 +308,7 @@ def extreme_point_samples(draw):
     scores, rng = draw(plain.score_samples())
     context = DrawingContext(build_support_function(scores), B, np.random.SeedSequence(int(rng.integers(2**31))))
     options = {
-        "windows": draw(st.booleans()),
+        "window": draw(st.sampled_from(REACHES)),
         "step": draw(st.sampled_from([None, 0.05, 0.7])),
         "hold_rules": draw(st.booleans()),
     }

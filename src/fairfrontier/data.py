@@ -3,10 +3,11 @@
 import numbers
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ._reading import (
@@ -86,6 +87,34 @@ class Sample:
         # mu_r = sum_i w_i 1{G_i = r} / sum_i w_i
         w_r, w_b = float(self.weight[self.is_r].sum()), float(self.weight[~self.is_r].sum())
         return w_r / (w_r + w_b), w_b / (w_r + w_b)
+
+    def take(self, rows: IntArray) -> "Sample":
+        """Return some of the rows, by position."""
+        X = self.X.iloc[rows].reset_index(drop=True) if isinstance(self.X, pd.DataFrame) else self.X
+        if isinstance(X, np.ndarray):
+            X = X[rows]
+        clusters = None if self.clusters is None else np.unique(self.clusters[rows], return_inverse=True)[1]
+        return replace(
+            self,
+            y=self.y[rows],
+            is_r=self.is_r[rows],
+            weight=self.weight[rows],
+            X=X,
+            clusters=clusters,
+            ids=None if self.ids is None else self.ids[rows],
+            rows=self.rows[rows],
+        )
+
+    def split(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Deal the rows into two halves at random, each group evenly; clusters stay together."""
+        unit = np.arange(self.n_obs) if self.clusters is None else self.clusters
+        n_units = int(unit.max()) + 1
+        order = rng.permutation(n_units)
+        if self.clusters is None:  # within each group every other row
+            order = np.concatenate([order[self.is_r[order]], order[~self.is_r[order]]])
+        first = np.zeros(n_units, dtype=bool)
+        first[order[::2]] = True
+        return np.flatnonzero(first[unit]), np.flatnonzero(~first[unit])
 
     @property
     def binary_outcome(self) -> bool:

@@ -103,5 +103,9 @@ class DroppedRowsWarning(FairFrontierWarning):
     """Rows with missing values were dropped, as asked."""
 
 
+class CapacityWarning(FairFrontierWarning):
+    """An algorithm treats more people than the rules it is compared with may."""
+
+
 class EmptySetWarning(FairFrontierWarning):
     """An estimated or confidence set came out empty."""

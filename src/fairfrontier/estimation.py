@@ -12,7 +12,9 @@ from sklearn.base import BaseEstimator
 
 from . import diagnostics
 from ._progress import progress_bar
+from ._reading import read_column
 from ._typing import ArrayLike, FloatArray
+from .capacity import cap, capped_frontier
 from .data import Sample, check_alpha, check_probabilities, make_sample
 from .errors import InputError, NotFittedError
 from .learners import child_seeds, resolve_learner
@@ -25,6 +27,7 @@ from .sets import (
     FrontierCurve,
     configuration,
     fa_frontier,
+    frontier_tolerance,
     most_central,
     pareto_frontier,
     sharp_points,
@@ -172,7 +175,8 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
             check_bounds(bounds.get("lower"), bounds.get("upper"), sample.n_obs)  # before anything long
         l0, l1 = loss.at_decisions(sample.y)
         dl = l1 - l0
-        self._learning_seed, self._drawing_seed, refit_seed = child_seeds(as_seed(self.random_state), 3)
+        self._learning_seed, self._drawing_seed, refit_seed, deploy_seed = child_seeds(as_seed(self.random_state), 4)
+        self._deployment_seeds = child_seeds(deploy_seed, 4)
         if external_nuisance is None:
             with progress_bar("Learning the nuisance functions", show=self.verbose) as progress:
                 nuisance = cross_fit(
@@ -217,7 +221,9 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
         self._central = most_central([f.estimate for f in functions])
         self.support_function_ = functions[self._central]
         self.regrets_, self.regret_ = regrets, regrets[self._central]
-        self._losses = (l0, dl)
+        self._losses, self._bounds = (l0, dl), bounds
+        self.__dict__.pop("_deployed", None)
+        self.outcome_labels_ = _outcome_labels(y, self.positive)
         points = [sharp_points(function, regret) for function, regret in zip(functions, regrets, strict=True)]
         self.points_ = _points_frame(points, points[self._central], self.groups_)
         self.configuration_ = _label_configuration(self.points_, self.groups_)
@@ -262,13 +268,19 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
         rates, _ = group_means(a, sample.is_r, sample.weight, sample.clusters)
         return Risks(self.groups_, risk, np.sqrt(np.diag(covariance)), rates)
 
-    def frontier(self, tolerance: float | None = None, *, n_points: int = 512) -> FrontierCurve:
+    def frontier(
+        self, tolerance: float | None = None, *, n_points: int = 512, capacity: float | None = None
+    ) -> FrontierCurve:
         """Estimated fairness-accuracy frontier: risk pairs in order of direction.
 
-        ``tolerance`` (default sqrt(log n / n)) is that of the set estimate `FrontierCurve.contains`.
+        ``tolerance`` (default sqrt(log n / n)) is that of the set estimate `FrontierCurve.contains`. With ``capacity``
+        the frontier of the rules that treat at most this share of people, on a grid of directions and without any bias
+        correction.
         """
         self._check_fitted()
         function = self.support_function_
+        if capacity is not None:
+            return capped_frontier(cap(function, capacity), frontier_tolerance(tolerance, self.n_obs_), n_points)
         return fa_frontier(
             function.estimate,
             self.n_obs_,
@@ -290,6 +302,15 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not hasattr(self, "points_"):
             raise NotFittedError("This FairFrontier is not fitted yet: call `fit` first.")
+
+
+def _outcome_labels(y: ArrayLike, positive: Any) -> Any:
+    """What outcomes, and so decisions, 0 and 1 are called."""
+    if positive is None:
+        return np.array([0, 1])
+    column = read_column(y, "y")
+    labels = np.unique(column.values[~column.missing])
+    return labels if labels[-1] == positive else labels[::-1]
 
 
 def _at_kept_rows(bound: ArrayLike, sample: Sample, name: str) -> FloatArray:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
 from ._progress import progress_bar
 from ._summary import summary_text
 from ._typing import ArrayLike, FloatArray
+from .capacity import cap, capped_feasible_set
+from .deployment import FrontierDeployer
 from .errors import InputError, MissingDependencyError
 from .inference.bands import EstimatedFeasibleSet
 from .inference.group_skew import GroupSkewTest
 from .inference.levels import check_n_directions
 from .inference.points import GRID, Kind, frontier_process, frontier_tests
 from .inference.regions import FrontierRegion, frontier_region, region_box
-from .sets import feasible_set
-from .testing import FrontierTester
+from .sets import FeasibleSet, feasible_set
 
 
-class FairFrontier(FrontierTester):
+class FairFrontier(FrontierDeployer):
     """Estimate the fairness-accuracy frontier of decision rules for two groups.
 
     Parameters
@@ -88,10 +89,21 @@ class FairFrontier(FrontierTester):
     '1-skewed'
     """
 
-    def feasible_set(self) -> EstimatedFeasibleSet:
-        """Estimated set of attainable risk pairs (of the most central repetition), with its inference."""
+    @overload
+    def feasible_set(self) -> EstimatedFeasibleSet: ...
+    @overload
+    def feasible_set(self, *, capacity: float) -> FeasibleSet: ...
+    def feasible_set(self, *, capacity: float | None = None) -> EstimatedFeasibleSet | FeasibleSet:
+        """Estimated set of attainable risk pairs (of the most central repetition), with its inference.
+
+        With ``capacity`` the part of it that rules attain which treat at most this share of people, cut out by a grid
+        of directions; without inference and without any bias correction.
+        """
         self._check_fitted()
-        estimate = feasible_set(self.support_function_.estimate, self.regret_)
+        function = self.support_function_
+        if capacity is not None:
+            return capped_feasible_set(feasible_set(function.estimate), cap(function, capacity))
+        estimate = feasible_set(function.estimate, self.regret_)
         return EstimatedFeasibleSet(estimate.arcs, estimate.vertices, self._contexts()[self._central], self.alpha)
 
     def frontier_confidence_set(self, alpha: float | None = None, *, directions: int = GRID) -> FrontierRegion:

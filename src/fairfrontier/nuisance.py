@@ -233,7 +233,13 @@ def external_nuisance(
 
 
 def fit_on_all(
-    sample: Sample, dl: FloatArray, learner: Any, *, n_jobs: int | None = None, random_state: Seed = None
+    sample: Sample,
+    dl: FloatArray,
+    learner: Any,
+    *,
+    n_jobs: int | None = None,
+    random_state: Seed = None,
+    tuning: Mapping[str, Any] | None = None,
 ) -> FittedLearner:
     """Fit a learner on all rows, to predict the nuisance pairs of new ones.
 
@@ -241,6 +247,8 @@ def fit_on_all(
     ----------
     sample, dl, learner, n_jobs, random_state
         As for `cross_fit`.
+    tuning : mapping, optional
+        What was tuned before, by component of the learner.
 
     Returns
     -------
@@ -254,7 +262,7 @@ def fit_on_all(
         for component in learner.components
     ]
     seeds = child_seeds(as_seed(random_state), len(tasks))
-    parts = list(Steps(None, len(tasks)).run(tasks, rows, seeds, {}, n_jobs, keep_models=True))
+    parts = list(Steps(None, len(tasks)).run(tasks, rows, seeds, tuning or {}, n_jobs, keep_models=True))
     return FittedLearner(learner, dict(zip(learner.components, parts, strict=True)))
 
 

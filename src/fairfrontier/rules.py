@@ -25,7 +25,7 @@ from .capacity import NO_CUTOFF, CappedFunction, cap, check_capacity, fairest_di
 from .data import Sample, check_probabilities, make_sample
 from .errors import InputError, NotFittedError
 from .geometry import U1, U2
-from .learners import FittedLearner, child_seeds, resolve_learner
+from .learners import Learner, child_seeds, resolve_learner
 from .losses import Loss, get_loss
 from .nuisance import as_seed, cross_fit, fit_on_all
 from .sets import sharp_fairest
@@ -208,11 +208,14 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return whole if self.capacity is None else cap(whole, self.capacity)
 
         q = preferred_direction(self.weights, self.direction, sample.groups, np.array(sample.mu), function)
-        fitted = fit_on_all(sample, dl, learner, n_jobs=self.n_jobs, random_state=fit_seed)
-        return self._settle(sample, classes, q, fitted)
+        return self._settle(sample, classes, q, self._learn(sample, dl, q, learner, fit_seed))
 
-    def _settle(self, sample: Sample, classes: Any, q: FloatArray, fitted: FittedLearner) -> Self:
-        """Take a direction and a fitted learner, and fit the cut-off."""
+    def _learn(self, sample: Sample, dl: FloatArray, q: FloatArray, learner: Learner, seed: Any) -> Any:
+        """Learn from all rows what `_k` needs."""
+        return fit_on_all(sample, dl, learner, n_jobs=self.n_jobs, random_state=seed)
+
+    def _settle(self, sample: Sample, classes: Any, q: FloatArray, fitted: Any) -> Self:
+        """Take a direction and what was learned, and fit the cut-off."""
         self.classes_ = classes
         self.groups_, self.group_shares_ = sample.groups, np.array(sample.mu)
         self.direction_, self._fitted = q, fitted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, get_args, overload
 
@@ -10,8 +11,8 @@ import numpy as np
 from ._algorithms import Algorithms, read_algorithms
 from ._typing import ArrayLike, FloatArray
 from .bootstrap import DrawingContext
-from .capacity import CappedContext, cap
-from .errors import InputError
+from .capacity import CappedContext, cap, check_capacity
+from .errors import CapacityWarning, InputError
 from .estimation import FrontierEstimator
 from .inference.best_points import BestPointTests, best_point_tests
 from .inference.distance import Fairest, fairest_evidence, read_metric
@@ -84,6 +85,8 @@ class FrontierTester(FrontierEstimator):
         if method != "paper" and (directions is not None or not kinks):
             raise InputError("bad-option", '`directions` and `kinks` belong to method="paper"; leave them out.')
         algorithms = self._read_algorithms(decisions, risks, randomised, threshold)
+        if capacity is not None:
+            self._warn_above(algorithms, check_capacity(capacity))
         l0, dl = self._losses
         losses = l0 + algorithms.decisions * dl if len(algorithms.decisions) else np.empty((0, self.n_obs_))
         found = [
@@ -290,6 +293,18 @@ class FrontierTester(FrontierEstimator):
             DrawingContext(function, self.n_boot, self._drawing_seed, self.n_jobs, regret)
             for function, regret in zip(self.support_functions_, self.regrets_, strict=True)
         ]
+
+    def _warn_above(self, algorithms: Algorithms, capacity: float) -> None:
+        """Warn of algorithms that treat more people than the capacity allows their alternatives to treat."""
+        for name, a in zip(algorithms.names, algorithms.decisions, strict=False):
+            share = float(np.average(a, weights=self.sample_.weight))
+            if share > capacity * (1.0 + 1e-9):
+                warnings.warn(
+                    f"{name} treats {share:.2%} of the people, more than the capacity of {capacity:.2%} allows the rules "
+                    "it is compared with; its risks may be out of their reach. Compare at its own share.",
+                    CapacityWarning,
+                    stacklevel=3,
+                )
 
     def _level(self, alpha: float | None) -> float:
         return check_level(self.alpha if alpha is None else alpha, self.n_boot)

@@ -1,0 +1,189 @@
+"""The deploying half of `FairFrontier`: rules that attain a chosen point of the trade-off."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from ._typing import ArrayLike, FloatArray
+from .alternatives import FINE, Alternatives, Current, find_alternatives
+from .capacity import CappedFunction, cap, check_capacity, fairest_direction
+from .errors import InputError
+from .learners import FittedLearner, resolve_learner
+from .nuisance import cross_fit, fit_on_all
+from .rules import FrontierRule, preferred_direction
+from .sets import best_points, configuration, frontier_angles
+from .support import SupportFunction, build_support_function, group_means, make_scores
+from .testing import FrontierTester
+
+
+class FrontierDeployer(FrontierTester):
+    """What `FairFrontier` can deploy, on top of what it tests."""
+
+    def rule(
+        self,
+        weights: Any = None,
+        *,
+        direction: ArrayLike | None = None,
+        capacity: float | None = None,
+        lower: Any = None,
+        upper: Any = None,
+    ) -> FrontierRule:
+        """Return the rule of a preference, learned from all rows and ready to be deployed.
+
+        The learner is fitted on all rows once, with what was tuned before, and serves all rules. The preferences
+        "rawlsian" and "egalitarian" take their direction from the cross-fitted estimates.
+
+        Parameters
+        ----------
+        weights, direction, capacity, lower, upper
+            As for `FrontierRule`.
+
+        Returns
+        -------
+        FrontierRule
+        """
+        self._check_fitted()
+        if capacity is not None:
+            check_capacity(capacity)
+        mu = np.array(self.sample_.mu)
+        q = preferred_direction(weights, direction, self.groups_, mu, lambda: self._function(capacity))
+        return self._make_rule(q, weights, direction, capacity, lower, upper)
+
+    def alternatives(
+        self,
+        decisions: ArrayLike,
+        n: int = 20,
+        *,
+        capacity: float | None = None,
+        held_out: bool = False,
+        randomised: bool = False,
+        threshold: float | None = None,
+    ) -> Alternatives:
+        """Find rules of the frontier that improve on an algorithm for both groups and in the gap between them.
+
+        Parameters
+        ----------
+        decisions : column (n,)
+            Decisions of the algorithm for the rows given to `fit`.
+        n : int
+            Number of rules, spread over the improving part of the frontier.
+        capacity : float, optional
+            Largest share of people that an alternative may treat.
+        held_out : bool
+            False: risks are cross-fitted on all rows. True: learn and choose on one half of the rows and report risks
+            on the other half, which no choice has seen. The rules themselves always learn from all rows.
+        randomised, threshold
+            As in `test_lda`.
+
+        Returns
+        -------
+        Alternatives
+        """
+        self._check_fitted()
+        if not isinstance(n, numbers.Integral) or isinstance(n, bool) or n < 3:
+            raise InputError("bad-option", f"`n` must be a whole number of at least 3, got {n!r}.")
+        algorithms = self._read_algorithms(decisions, None, randomised, threshold)
+        if len(algorithms.names) != 1:
+            raise InputError("bad-decisions", f"Alternatives are sought to one algorithm, got {len(algorithms.names)}.")
+        a = algorithms.decisions[0]
+        l0, dl = self._losses
+        losses = l0 + a * dl
+        if held_out:
+            choosing, evaluating, chosen_on, rows = self._halves(capacity)
+            evaluated = "those of the held-out half of the rows"
+        else:
+            choosing = evaluating = self._function(capacity)
+            chosen_on = rows = np.arange(self.n_obs_)
+            evaluated = "cross-fitted"
+        e = group_means(losses[chosen_on], self.sample_.is_r[chosen_on], self.sample_.weight[chosen_on])[0]
+        return find_alternatives(
+            choosing,
+            evaluating,
+            _frontier_directions(choosing),
+            e,
+            Current(algorithms.names[0], a[rows], losses[rows]),
+            self.groups_,
+            int(n),
+            evaluated,
+            lambda q: self._make_rule(q, None, q, capacity, None, None),
+        )
+
+    def _function(self, capacity: float | None) -> SupportFunction | CappedFunction:
+        return self.support_function_ if capacity is None else cap(self.support_function_, capacity)
+
+    def _halves(self, capacity: float | None) -> tuple[Any, Any, Any, Any]:
+        """Support functions of the half that learns and of the other half, and the rows of both."""
+        learner, sample = self._learner(), self.sample_
+        l0, dl = self._losses
+        split_seed, fold_seed, fit_seed = self._deployment_seeds[1:]
+        first, second = sample.split(np.random.default_rng(split_seed))
+        halves = [sample.take(rows) for rows in (first, second)]
+        inner = cross_fit(
+            halves[0], dl[first], learner, n_folds=self.n_folds, n_jobs=self.n_jobs, random_state=fold_seed
+        )
+        fitted = fit_on_all(halves[0], dl[first], learner, n_jobs=self.n_jobs, random_state=fit_seed)
+        pairs = (inner.predictions[0], fitted.predict(halves[1].X).delta_theta)
+        functions: list[Any] = []
+        for half, rows, t in zip(halves, (first, second), pairs, strict=True):
+            bounds = {name: bound[rows] for name, bound in self._bounds.items()}
+            scores = make_scores(
+                l0[rows], dl[rows], t, half.is_r, half.weight, clusters=half.clusters,
+                lower=bounds.get("lower"), upper=bounds.get("upper"),
+            )  # fmt: skip
+            functions.append(build_support_function(scores))
+        if capacity is not None:
+            functions = [cap(function, capacity) for function in functions]
+        return functions[0], functions[1], first, second
+
+    def _learner(self) -> Any:
+        if self.nuisance_.external:
+            raise InputError(
+                "bad-learner",
+                "Rules need a learner that can decide on new rows, and with `external_nuisance` there is none.",
+            )
+        return resolve_learner(self.learner, **(self.learner_params or {}))
+
+    def _make_rule(
+        self, q: FloatArray, weights: Any, direction: Any, capacity: float | None, lower: Any, upper: Any
+    ) -> FrontierRule:
+        if not hasattr(self, "_deployed"):
+            self._deployed: FittedLearner = fit_on_all(
+                self.sample_,
+                self._losses[1],
+                self._learner(),
+                n_jobs=self.n_jobs,
+                random_state=self._deployment_seeds[0],
+                tuning=self.nuisance_.tuning,
+            )
+        rule = FrontierRule(
+            weights,
+            direction=direction,
+            capacity=capacity,
+            lower=lower,
+            upper=upper,
+            loss=self.loss,
+            learner=self.learner,
+            learner_params=self.learner_params,
+            groups=self.groups_,
+            positive=self.positive,
+            n_folds=self.n_folds,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+        )
+        validate_data(rule, self.sample_.X, skip_check_array=True)
+        return rule._settle(self.sample_, self.outcome_labels_, q, self._deployed)
+
+
+def _frontier_directions(function: SupportFunction | CappedFunction) -> FloatArray:
+    """Directions over which the frontier runs, densely."""
+    ends = function.estimate.support_set(np.array([[-1.0, 0.0], [0.0, -1.0]]))
+    if isinstance(function, CappedFunction):
+        q_F, n = fairest_direction(function), FINE // 4
+    else:
+        q_F, n = best_points(function.plug_in()).q_F, FINE
+    angle = frontier_angles(configuration(*ends), q_F, n)
+    return np.column_stack([np.cos(angle), np.sin(angle)])
