@@ -35,6 +35,7 @@ TARGETS = {
         "robust_ratio_2000": (">=", 300.0),
         "largest_difference": ("<", 1e-8),
     },
+    "rules": {"learner_share": (">=", 0.9)},
 }
 
 HOLDS = {">=": operator.ge, "<=": operator.le, "<": operator.lt, ">": operator.gt}

@@ -198,6 +198,7 @@ def test_best_points_on_one_side_are_not_rejected(method, seed):
             assert test.statistic == pytest.approx(point.statistic(decides[None])[0], abs=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
 @pytest.mark.parametrize("method", METHODS)
 def test_without_any_loss_at_both_best_points_the_null_holds(method):
     """Both lie in the origin, on the line, and nothing that happens there varies from draw to draw."""

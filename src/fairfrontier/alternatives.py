@@ -84,11 +84,8 @@ class Alternatives:
             raise InputError("bad-option", "Give either a preference or `nearest`, and not both.")
         open_to = np.flatnonzero(np.ones(len(self), dtype=bool) if flagged else ~self.table["flagged"].to_numpy())
         if len(open_to) == 0:
-            raise InputError(
-                "bad-option",
-                f"There is no alternative to choose from: {len(self)} found, and those flagged count only with "
-                "flagged=True.",
-            )
+            found = f"all {len(self)} found are flagged; flagged=True allows them" if len(self) else "none was found"
+            raise InputError("bad-option", f"There is no alternative to choose from: {found}.")
         if nearest is not None:
             target = check_risks(nearest)
             if len(target) != 1:

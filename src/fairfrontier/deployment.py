@@ -10,12 +10,12 @@ from sklearn.utils.validation import validate_data
 
 from ._typing import ArrayLike, FloatArray
 from .alternatives import FINE, Alternatives, Current, find_alternatives
-from .capacity import CappedFunction, cap, check_capacity, fairest_direction
+from .capacity import CappedFunction, cap, check_capacity
 from .errors import InputError
 from .learners import FittedLearner, resolve_learner
 from .nuisance import cross_fit, fit_on_all
 from .rules import FrontierRule, preferred_direction
-from .sets import best_points, configuration, frontier_angles
+from .sets import configuration, frontier_angles
 from .support import SupportFunction, build_support_function, group_means, make_scores
 from .testing import FrontierTester
 
@@ -179,11 +179,22 @@ class FrontierDeployer(FrontierTester):
 
 
 def _frontier_directions(function: SupportFunction | CappedFunction) -> FloatArray:
-    """Directions over which the frontier runs, densely."""
+    """Directions over which the frontier runs, densely; under skew up to where the estimated risks become equal.
+
+    The estimated direction of the fairest point may fall short of that.
+    """
     ends = function.estimate.support_set(np.array([[-1.0, 0.0], [0.0, -1.0]]))
-    if isinstance(function, CappedFunction):
-        q_F, n = fairest_direction(function), FINE // 4
-    else:
-        q_F, n = best_points(function.plug_in()).q_F, FINE
-    angle = frontier_angles(configuration(*ends), q_F, n)
-    return np.column_stack([np.cos(angle), np.sin(angle)])
+    skew = configuration(*ends)
+    # towards the rule that does most for the group worse off, whatever it costs
+    beyond = np.array([1.0, -1.0]) if skew == "r-skewed" else np.array([-1.0, 1.0])
+    angle = frontier_angles(skew, beyond, FINE // 4 if isinstance(function, CappedFunction) else FINE)
+    q = np.column_stack([np.cos(angle), np.sin(angle)])
+    if skew == "balanced":
+        return q
+    points = function.estimate.support_set(q)
+    gap = points[:, 0] - points[:, 1]
+    if skew == "r-skewed":  # above the line until the risks are equal; the other group's best point comes before
+        crossed = np.flatnonzero((gap >= 0.0) & (angle >= 1.5 * np.pi))
+        return q[: crossed[0] + 1] if len(crossed) else q
+    crossed = np.flatnonzero((gap <= 0.0) & (angle <= np.pi))
+    return q[crossed[-1] :] if len(crossed) else q

@@ -300,8 +300,8 @@ class FrontierTester(FrontierEstimator):
             share = float(np.average(a, weights=self.sample_.weight))
             if share > capacity * (1.0 + 1e-9):
                 warnings.warn(
-                    f"{name} treats {share:.2%} of the people, more than the capacity of {capacity:.2%} allows the rules "
-                    "it is compared with; its risks may be out of their reach. Compare at its own share.",
+                    f"{name} treats {share:.2%} of the people, more than the capacity of {capacity:.2%} allows the "
+                    "rules it is compared with; its risks may be out of their reach. Compare at its own share.",
                     CapacityWarning,
                     stacklevel=3,
                 )

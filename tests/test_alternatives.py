@@ -1,0 +1,421 @@
+"""What a fitted FairFrontier deploys: single rules, and alternatives to an algorithm, against plain transcriptions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from people import GROUPS, LOGIT, code_of, fitted, frontier, people, plain_pairs, shares
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+from fairfrontier import FairFrontier
+from fairfrontier.data import make_sample
+from fairfrontier.errors import NotFittedError
+
+FINE = np.linspace(np.pi, 1.5 * np.pi, 1441)
+ROLES = ("most accurate for women", "most accurate for men", "fairest")
+
+
+# --- the rules of a fitted FairFrontier ------------------------------------------------------------------
+
+
+class CountingLogit(LogisticRegression):
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        CountingLogit.fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+def test_rules_of_a_frontier():
+    ff, X_new = frontier(), people(seed=5)[0]
+    options = {"capacity": 0.2, "lower": 0.01, "upper": 0.9}
+    for weights in ((2.0, 1.0), "population", "majority", "best-for:men", "utilitarian", None):
+        rule = ff.rule(weights, **options)
+        alone = fitted(weights, **options)
+        np.testing.assert_allclose(rule.decision_function(X_new), alone.decision_function(X_new), atol=1e-9)
+        np.testing.assert_allclose(rule.predict_proba(X_new), alone.predict_proba(X_new))
+        assert rule.groups_ == GROUPS
+        assert rule.n_features_in_ == 3
+    for weights in ("rawlsian", "egalitarian"):
+        for capacity in (None, 0.2):
+            rule, alone = ff.rule(weights, capacity=capacity), fitted(weights, n_folds=3, capacity=capacity)
+            np.testing.assert_allclose(rule.direction_, alone.direction_)
+    named = frontier((people()[0], np.array(["no", "yes"])[people()[1]], people()[2]), positive="no")
+    assert named.rule().classes_.tolist() == ["yes", "no"]
+    refitted = clone(ff.rule((2.0, 1.0))).fit(*people()[:2], sensitive_features=people()[2])
+    np.testing.assert_allclose(refitted.decision_function(X_new), ff.rule((2.0, 1.0)).decision_function(X_new))
+
+
+def test_the_learner_is_fitted_once():
+    X, y, g = people()
+    CountingLogit.fits = 0
+    ff = frontier(learner=CountingLogit())
+    assert CountingLogit.fits == 6  # three folds, two groups
+    first = ff.rule((1, 2))
+    for other in (ff.rule("rawlsian"), ff.rule("egalitarian", capacity=0.1), ff.rule(direction=(0, -1))):
+        assert other._fitted is first._fitted
+    assert CountingLogit.fits == 8
+    before = first.decision_function(X)
+    ff.fit(X, 1 - y, sensitive_features=g)
+    assert CountingLogit.fits == 14
+    np.testing.assert_allclose(ff.rule((1, 2)).decision_function(X), -before, atol=1e-3)
+    np.testing.assert_array_equal(first.decision_function(X), before)
+    assert CountingLogit.fits == 16
+
+
+def test_rules_need_a_learner():
+    X, y, g = people()
+    ff = FairFrontier(random_state=0)
+    with pytest.raises(NotFittedError):
+        ff.rule()
+    ff.fit(None, y, sensitive_features=g, external_nuisance=plain_pairs(X, y, g))
+    assert code_of(ff.rule) == "bad-learner"
+    assert code_of(lambda: frontier().rule((1, 1), direction=(-1, 0))) == "bad-option"
+    assert code_of(lambda: frontier().rule(capacity=2.0)) == "bad-capacity"
+
+
+def test_parallel_jobs_change_nothing():
+    data = X, _, _ = people(250)
+    forest = RandomForestClassifier(n_estimators=10, max_depth=3)
+    for make in (
+        lambda n_jobs: frontier(data, learner=forest, n_jobs=n_jobs).rule("egalitarian", capacity=0.2),
+        lambda n_jobs: fitted("rawlsian", data, learner=forest, n_jobs=n_jobs),
+    ):
+        one, two = make(1), make(2)
+        np.testing.assert_array_equal(one.direction_, two.direction_)
+        np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+# --- alternatives to an algorithm ------------------------------------------------------------------------
+
+
+def algorithm(X):
+    """One that serves women better than men and neither well."""
+    rng = np.random.default_rng(0)
+    return np.where(rng.random(len(X)) < 0.3, rng.random(len(X)) < 0.5, X[:, 0] > 0).astype(int)
+
+
+def mean_and_influence(values, g, w):
+    """Mean of each group, and what each row adds to it (n, 2)."""
+    mean, influence = np.zeros(2), np.zeros((len(g), 2))
+    for j, label in enumerate(GROUPS):
+        total = sum(w[i] for i in range(len(g)) if g[i] == label)
+        mean[j] = sum(w[i] * values[i] for i in range(len(g)) if g[i] == label) / total
+        for i in range(len(g)):
+            if g[i] == label:
+                influence[i, j] = w[i] * (values[i] - mean[j]) / total
+    return mean, influence
+
+
+def error(influence, clusters=None):
+    """Standard error of a sum of influences, those of a cluster together."""
+    if clusters is not None:
+        influence = np.array([influence[clusters == c].sum() for c in np.unique(clusters)])
+    return np.sqrt((influence**2).sum())
+
+
+def plain_line(y, g, w, chance, a, clusters=None):
+    """One line of the table, from chances of treatment under the rule and the algorithm."""
+    own, now = np.where(y == 1, 1 - chance, chance), np.where(y == 1, 1 - a, a)
+    risk, influence = mean_and_influence(own, g, w)
+    risk_now, influence_now = mean_and_influence(now, g, w)
+    line = {f"risk {label}": risk[j] for j, label in enumerate(GROUPS)}
+    gains, errors = [], []
+    for j, label in enumerate(GROUPS):
+        line[f"se {label}"] = error(influence[:, j], clusters)
+        gains.append(risk_now[j] - risk[j])
+        errors.append(error(influence_now[:, j] - influence[:, j], clusters))
+        line[f"treated {label}"] = mean_and_influence(chance, g, w)[0][j]
+    side, side_now = np.sign(risk[0] - risk[1]), np.sign(risk_now[0] - risk_now[1])
+    gains.append(abs(risk_now[0] - risk_now[1]) - abs(risk[0] - risk[1]))
+    moved = side_now * (influence_now[:, 0] - influence_now[:, 1]) - side * (influence[:, 0] - influence[:, 1])
+    errors.append(error(moved, clusters))
+    for name, gain, se in zip((*GROUPS, "in gap"), gains, errors, strict=True):
+        line |= {f"gain {name}": gain, f"se gain {name}": se}
+    line["agreement"] = sum(w * (chance * a + (1 - chance) * (1 - a))) / sum(w)
+    line["flagged"] = any(gain < 1.645 * se for gain, se in zip(gains, errors, strict=True))
+    return line
+
+
+def check_table(found, y, g, w, chances, a, clusters=None):
+    assert len(found) == len(chances)
+    for (_, line), chance in zip(found.table.iterrows(), chances, strict=True):
+        for name, value in plain_line(y, g, w, chance, a, clusters).items():
+            assert line[name] == pytest.approx(value, abs=1e-12), name
+
+
+@pytest.mark.parametrize("extras", [False, True])
+def test_the_table_by_hand(extras):
+    """With clusters, weights and a lottery in the second case."""
+    X, y, g = people(400)
+    a, w, fit, clusters = algorithm(X).astype(float), np.ones(400), {}, None
+    if extras:
+        rng = np.random.default_rng(3)
+        w, clusters, a = rng.exponential(size=400), rng.integers(0, 90, size=400), 0.1 + 0.8 * a
+        fit = {"sample_weight": w, "clusters": clusters}
+    ff = frontier((X, y, g), fit)
+    found = ff.alternatives(a, n=8, randomised=extras)
+    t, mu = ff.nuisance_.predictions[0], shares(g, w)
+    np.testing.assert_allclose(found.table[["direction women", "direction men"]], found.directions)
+    check_table(found, y, g, w, [(t @ (q / mu) > 0).astype(float) for q in found.directions], a, clusters)
+    np.testing.assert_allclose(found.risk, mean_and_influence(np.where(y == 1, 1 - a, a), g, w)[0])
+    np.testing.assert_allclose(found.selection_rates, mean_and_influence(a, g, w)[0])
+    np.testing.assert_allclose(found.group_shares, mu)
+    assert found.table["flagged"].dtype == bool
+    gains = found.table[["gain women", "gain men", "gain in gap"]].to_numpy()
+    assert (gains > 0).all()
+
+
+FF = frontier(people(600))
+NOW = algorithm(people(600)[0])
+FOUND = FF.alternatives(NOW, n=9)
+
+
+@pytest.mark.parametrize("n", [3, 9, 20])
+def test_where_the_rules_lie(n):
+    """They are spread over the improving run of the fine frontier, ends and the fairest one included."""
+    _, y, g = people(600)
+    assert FF.configuration_ == "balanced"
+    found = FF.alternatives(NOW, n=n)
+    t, mu = FF.nuisance_.predictions[0], shares(g)
+    q = np.column_stack([np.cos(FINE), np.sin(FINE)])
+    points = np.array([[(y[own] != treated[own]).mean() for own in (g == "women", g == "men")]
+                       for treated in (t @ (q / mu).T > 0).T])  # fmt: skip
+    gap, now = np.abs(points[:, 0] - points[:, 1]), found.risk
+    smallest = np.minimum(np.minimum(now[0] - points[:, 0], now[1] - points[:, 1]), abs(now[0] - now[1]) - gap)
+    first = last = int(smallest.argmax())
+    while first > 0 and smallest[first - 1] > 0:
+        first -= 1
+    while last < len(q) - 1 and smallest[last + 1] > 0:
+        last += 1
+    numbers = [int(np.abs(q - direction).sum(axis=1).argmin()) for direction in found.directions]
+    np.testing.assert_allclose(found.directions, q[numbers], atol=1e-12)
+    assert len(set(numbers)) == len(found) == n
+    assert numbers == sorted(numbers)
+    assert (numbers[0], numbers[-1]) == (first, last)
+    assert gap[numbers].min() == gap[first : last + 1].min()
+    assert np.diff(numbers).max() <= 2 * np.ceil((last - first) / (n - 1))
+    treated = {(t @ (direction / mu) > 0).tobytes() for direction in found.directions}
+    assert len(treated) == n
+    risks = points[numbers]
+    for role, cost in zip(ROLES, (risks[:, 0], risks[:, 1], gap[numbers]), strict=True):
+        assert [role in text for text in found.table["role"]].index(True) == cost.argmin()
+        assert sum(role in text for text in found.table["role"]) == 1
+
+
+def test_the_rules_are_deployable():
+    X_new = people(300, seed=6)[0]
+    for i in (0, 4, -1):
+        rule = FOUND.rule(i)
+        expected = fitted(direction=FOUND.directions[i], data=people(600))
+        np.testing.assert_allclose(rule.direction_, FOUND.directions[i])
+        np.testing.assert_allclose(rule.decision_function(X_new), expected.decision_function(X_new), atol=1e-9)
+    assert FOUND.rule(0)._fitted is FOUND.rule(1)._fitted is FF.rule()._fitted
+    for number in (9, -10, 100):
+        assert code_of(lambda number=number: FOUND.rule(number)) == "bad-option"
+    assert clone(FOUND.rule(2)).fit(*people()[:2], sensitive_features=people()[2]).predict(X_new).any()
+
+
+COSTS = {
+    "fairest": lambda r, b, line: abs(r - b),
+    "rawlsian": lambda r, b, line: max(r, b),
+    "utilitarian": lambda r, b, line: r + b,
+    "population": lambda r, b, line: shares(people(600)[2]) @ [r, b],
+    "best-for:women": lambda r, b, line: r,
+    "best-for:men": lambda r, b, line: b,
+    "largest-smallest-gain": lambda r, b, line: -min(line["gain women"], line["gain men"], line["gain in gap"]),
+    "most-similar": lambda r, b, line: -line["agreement"],
+}
+METRICS = {
+    "euclidean": lambda x, y: np.sqrt(((x - y) ** 2).sum()),
+    "sqeuclidean": lambda x, y: ((x - y) ** 2).sum(),
+    "cityblock": lambda x, y: np.abs(x - y).sum(),
+    "chebyshev": lambda x, y: np.abs(x - y).max(),
+}
+
+
+def cheapest(cost, flagged):
+    best, number = np.inf, None
+    for i, line in FOUND.table.iterrows():
+        value = cost(line["risk women"], line["risk men"], line)
+        if (flagged or not line["flagged"]) and value < best:
+            best, number = value, i
+    return number
+
+
+@pytest.mark.parametrize("flagged", [False, True])
+@pytest.mark.parametrize("preference", COSTS)
+def test_choosing_by_preference(preference, flagged):
+    number = FOUND.choose(preference, flagged=flagged)
+    assert number == cheapest(COSTS[preference], flagged)
+    np.testing.assert_allclose(FOUND.select(preference, flagged=flagged).direction_, FOUND.directions[number])
+
+
+@pytest.mark.parametrize("flagged", [False, True])
+@pytest.mark.parametrize("metric", [*METRICS, "own"])
+@pytest.mark.parametrize("target", [(0.2, 0.2), (0.3, 0.4), (0.22, 0.5), (0.27, 0.39)])
+def test_choosing_the_nearest(metric, target, flagged):
+    def own(x, y):
+        return 3 * abs(x[0] - y[0]) + abs(x[1] - y[1])
+
+    chosen = own if metric == "own" else metric
+    distance = own if metric == "own" else METRICS[metric]
+    expected = cheapest(lambda r, b, line: distance(np.array([r, b]), np.array(target)), flagged)
+    assert FOUND.choose(nearest=target, metric=chosen, flagged=flagged) == expected
+
+
+def test_flagged_rules_count_only_if_asked_for():
+    flagged = FOUND.table["flagged"]
+    assert 0 < flagged.sum() < 9
+    assert FOUND.choose() == FOUND.choose("fairest") != FOUND.choose(flagged=True)
+    assert not flagged[FOUND.choose()]
+    assert f"{flagged.sum()} of them are flagged" in FOUND.summary()
+    everything = FF.alternatives(algorithm(people(600)[0]), n=3)
+    assert everything.table["flagged"].iloc[[0, -1]].all()
+    for options, code in (
+        ({"preference": "kindest"}, "bad-option"),
+        ({"preference": "fairest", "nearest": (0.1, 0.1)}, "bad-option"),
+        ({"nearest": (0.1, 0.1), "metric": "taxi"}, "bad-option"),
+        ({"nearest": [(0.1, 0.1), (0.2, 0.2)]}, "bad-risks"),
+        ({"nearest": (0.1, np.nan)}, "bad-risks"),
+    ):
+        assert code_of(lambda options=options: FOUND.select(**options)) == code
+
+
+def test_the_summary_names_the_three_rules():
+    text = FOUND.summary()
+    for role in ROLES:
+        line = FOUND.table[FOUND.table["role"].str.contains(role)].iloc[0]
+        said = next(x for x in text.splitlines() if x.startswith("- ") and role in x)
+        assert f"risks {line['risk women']:.4f} (women) and {line['risk men']:.4f} (men)" in said
+    assert f"risks are {FOUND.risk[0]:.4f} (women)" in text
+    assert "test_lda" in text
+
+
+def test_nothing_improves():
+    _, y, _ = people(600)
+    points = FF.support_function_.estimate.support_set(np.column_stack([np.cos(FINE), np.sin(FINE)]))
+    best = FINE[points.sum(axis=1).argmin()]
+    for decisions in (y, FF.support_function_.treated([np.cos(best), np.sin(best)]).astype(int)):
+        for held_out in (False, True) if decisions is y else (False,):
+            found = FF.alternatives(decisions, n=5, held_out=held_out)
+            assert len(found) == len(found.table) == len(found.directions) == 0
+            assert list(found.table.columns) == list(FOUND.table.columns)
+            assert "No rule of the estimated frontier" in found.summary()
+            for flagged in (False, True):
+                assert code_of(lambda found=found, flagged=flagged: found.select(flagged=flagged)) == "bad-option"
+            assert code_of(lambda found=found: found.rule(0)) == "bad-option"
+
+
+@pytest.mark.parametrize("capacity", [0.2, 0.4])
+def test_alternatives_within_a_capacity(capacity):
+    X, y, g = people(600)
+    hopeless = np.random.default_rng(1).random(600) < np.where(g == "women", 0.1, 0.5)  # a wide gap
+    now = np.where(hopeless, 1 - y, y * (np.random.default_rng(2).random(600) < 0.4)).astype(int)
+    found = FF.alternatives(now, n=6, capacity=capacity)
+    t, mu, n = FF.nuisance_.predictions[0], shares(g), len(y)
+    chances = []
+    for q in found.directions:
+        k, room, chance = t @ (q / mu), capacity * n, np.zeros(n)
+        for i in np.argsort(-k):  # the most wanted first, the last one by lot
+            if k[i] > 0 and room > 1e-9:
+                chance[i] = min(1.0, room)
+                room -= chance[i]
+        chances.append(chance)
+    assert len(found) == 6
+    check_table(found, y, g, np.ones(n), chances, now)
+    treated = found.table[["treated women", "treated men"]].to_numpy() @ mu
+    np.testing.assert_allclose(treated, [chance.mean() for chance in chances])
+    assert (treated <= capacity + 1e-9).all()
+    for i in (0, 5):
+        rule = found.rule(i)
+        assert rule.predict_proba(X)[:, 1].mean() <= capacity + 1e-9
+        assert rule.capacity == capacity
+
+
+def test_held_out_risks_by_hand():
+    X, y, g = people(600)
+    found = FF.alternatives(NOW, n=5, held_out=True)
+    split_seed = np.random.SeedSequence(0).spawn(4)[3].spawn(4)[1]
+    first, second = make_sample(X, y, g).split(np.random.default_rng(split_seed))
+    t = plain_pairs(X[first], y[first], g[first], X[second])
+    mu = shares(g[second])
+    chances = [(t @ (q / mu) > 0).astype(float) for q in found.directions]
+    assert len(found) == 5
+    own = {"y": y[second], "g": g[second], "w": np.ones(len(second)), "a": NOW[second]}
+    check_table(found, chances=chances, **own)
+    assert "held-out half" in found.summary()
+    np.testing.assert_allclose(found.risk, mean_and_influence(y[second] != NOW[second], g[second], own["w"])[0])
+    again = FF.alternatives(NOW, n=5, held_out=True)
+    pd.testing.assert_frame_equal(found.table, again.table)
+    rule = fitted(direction=found.directions[2], data=people(600))  # rules learn from all rows
+    np.testing.assert_allclose(found.rule(2).decision_function(X), rule.decision_function(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_halves_of_a_sample(seed):
+    X, y, g = people(101, seed)
+    sample = make_sample(X, y, g)
+    first, second = sample.split(np.random.default_rng(seed))
+    np.testing.assert_array_equal(np.sort(np.concatenate([first, second])), np.arange(101))
+    for label in GROUPS:
+        assert abs(int((g[first] == label).sum()) - int((g[second] == label).sum())) <= 1
+    other = sample.split(np.random.default_rng(seed + 100))[0]
+    assert set(first) != set(other)
+    clusters = np.random.default_rng(seed).integers(0, 21, size=101)
+    first, second = make_sample(X, y, g, clusters=clusters).split(np.random.default_rng(seed))
+    assert not set(clusters[first]) & set(clusters[second])
+    assert abs(len(set(clusters[first])) - len(set(clusters[second]))) <= 1
+    assert len(first) + len(second) == 101
+    half = make_sample(X, y, g, clusters=clusters, sample_weight=np.arange(1.0, 102.0)).take(first)
+    np.testing.assert_array_equal(half.X, X[first])
+    np.testing.assert_array_equal(half.weight, first + 1.0)
+    np.testing.assert_array_equal(half.is_r, g[first] == "women")
+    np.testing.assert_array_equal(half.clusters, np.unique(clusters[first], return_inverse=True)[1])
+
+
+def test_halves_with_one_group_only():
+    """A few clusters, each of one group: some halves lack a group, and that must be said."""
+    X, y, g = people(400)
+    clusters = np.where(g == "women", 0, 2) + (np.arange(400) % 2)
+    ffs = [frontier((X, y, g), {"clusters": clusters}, n_folds=2, random_state=seed) for seed in range(6)]
+    for ff in ffs:
+        try:
+            found = ff.alternatives(algorithm(X), n=3, held_out=True)
+        except ValueError as error:
+            assert getattr(error, "code", None) in ("one-group", "group-too-small", "bad-folds")
+        else:
+            assert np.isfinite(found.risk).all()
+
+
+def test_alternatives_respect_bounds():
+    """A FairFrontier fitted within bounds deploys no rule that leaves them."""
+    X, y, g = people(400)
+    ff = frontier((X, y, g), {"lower": 0.1, "upper": 0.8})
+    found = ff.alternatives(
+        np.random.default_rng(0).random(400) < np.where(g == "women", 0.5, 0.1) + 0.4 * (1 - y), n=3
+    )
+    assert len(found) == 3
+    chance = found.rule(1).predict_proba(X)[:, 1]
+    assert chance.min() >= 0.1 - 1e-12
+    assert chance.max() <= 0.8 + 1e-12
+
+
+def test_what_is_refused():
+    for decisions in (np.column_stack([NOW, NOW]), {"old": NOW, "new": NOW}):
+        assert code_of(lambda decisions=decisions: FF.alternatives(decisions)) == "bad-decisions"
+    for n in (2, 0, -3, 3.0, True, "5", None):
+        assert code_of(lambda n=n: FF.alternatives(NOW, n=n)) == "bad-option"
+    assert code_of(lambda: FF.alternatives(NOW[:-1])) == "length-mismatch"
+    assert code_of(lambda: FF.alternatives(NOW * 0.5)) == "bad-decisions"
+    assert code_of(lambda: FF.alternatives(NOW, capacity=0.0)) == "bad-capacity"
+    with pytest.raises(NotFittedError):
+        FairFrontier().alternatives(NOW)
+    scores = NOW * 0.4 + 0.1
+    pd.testing.assert_frame_equal(FF.alternatives(scores, n=9, threshold=0.3).table, FOUND.table)
+    assert FF.alternatives({"old": NOW}, n=3).name == "old"
+    X, y, g = people()
+    ff = FairFrontier(random_state=0).fit(None, y, sensitive_features=g, external_nuisance=plain_pairs(X, y, g))
+    assert code_of(lambda: ff.alternatives(NOW[:300], held_out=True)) == "bad-learner"
+    assert code_of(lambda: ff.alternatives(NOW[:300], n=3).rule(0)) == "bad-learner"
