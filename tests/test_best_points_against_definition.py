@@ -401,7 +401,7 @@ def test_many_points_are_handled_in_blocks_without_a_trace():
 
 def test_the_unit_is_the_typical_standard_error():
     z = np.array([[3.0, -4.0], [0.0, 5.0]])
-    point = ExtremePoint(U[0], U, np.array([0.2, -0.5]), z, -0.5, z[1], 25, 0.1)
+    point = ExtremePoint(U[0], U, np.array([0.2, -0.5]), z, -0.5, z[1], 25, 0.1, np.zeros(2))
     assert point.unit == pytest.approx(np.sqrt((9 + 16 + 25) / 4 / 25))
     assert replace(point, h=1e6 * point.h, z=1e6 * z).unit == pytest.approx(1e6 * point.unit)
     still = replace(point, z=0.0 * z)
@@ -510,7 +510,7 @@ def made_point(u, h, z_size, n_obs, seed=0):
     """A point of the window about u with one value of h in all directions and draws of a given size."""
     q = window(u, 50)
     z = z_size * np.random.default_rng(seed).normal(size=(len(q), B))
-    return ExtremePoint(u, q, np.full(len(q), h), z, h, z[-1], n_obs, 0.1)
+    return ExtremePoint(u, q, np.full(len(q), h), z, h, z[-1], n_obs, 0.1, h * u)
 
 
 @pytest.mark.parametrize("h", [-0.2, 0.001, 0.3])

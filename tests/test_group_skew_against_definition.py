@@ -11,7 +11,7 @@ from test_best_points_against_definition import U, plain_point, plain_test, wind
 from test_frontier_properties import Rows, fit, learned, rows
 from test_lda_against_definition import Case
 
-from fairfrontier import FairFrontier, cost_loss
+from fairfrontier import FairFrontier, Loss, cost_loss
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import InputError, NotFittedError
 from fairfrontier.geometry import convex_contains
@@ -108,12 +108,27 @@ def test_statistic_and_draws_of_the_deciding_point(skew):
     np.testing.assert_allclose(test.draws, draws, rtol=0, atol=1e-8)
     fewest, most = (1 + sum(d >= statistic + s * 1e-8 for d in draws) for s in (1, -1))
     assert fewest / (1 + B) <= test.p_value <= most / (1 + B)
-    # the other point has the smallest statistic, up to the last squares of its search
+    # the other point has the smallest statistic of the same side, up to the last squares of its search
     other = skew.parts["sharp"][1 - k]
     axis = np.arange(-0.2, 1.2, 0.02)
     dense = np.vstack([np.array(np.meshgrid(axis, axis)).reshape(2, -1).T, test.best_r, test.best_b])
-    least = other.statistic(dense).min()
+    least = other.statistic(dense[(dense[:, 1] - dense[:, 0]) * (-1, 1)[k] >= 0]).min()
+    assert (closest[1 - k][1] - closest[1 - k][0]) * (-1, 1)[k] >= 0
     assert found[1 - k][0] <= least + 2.0 * np.sqrt(n) * 0.02 * other.unit * np.sqrt(0.5)
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
+def test_nothing_varies_and_the_risks_are_far_from_zero():
+    """Perfect prediction: R = B, wherever the loss puts it, so skew is not rejected."""
+    rng = np.random.default_rng(0)
+    X, group = rng.normal(size=(100, 3)), (rng.random(100) < 0.5).astype(int)
+    y = (X[:, 0] > 0).astype(int)
+    t = np.repeat(0.5 * (1 - 2.0 * y[:, None]), 2, axis=1)
+    for constant in (0.0, 3.0):
+        loss = Loss("shifted", lambda d, y, c=constant: c + 1.0 * (d != y), binary_outcome=True)
+        test = fit(Rows(X, y, group, t), options={"n_boot": B, "loss": loss}).test_group_skew()
+        assert test.p_value == 1.0
+        np.testing.assert_allclose([test.closest_r, test.closest_b], constant, atol=1e-9)
 
 
 def test_either_point_may_decide():

@@ -128,9 +128,7 @@ def test_pairs_in_nasty_samples(sample):
 
 def mirrored(point):
     """The same part of the test with the two coordinates exchanged."""
-    return ExtremePoint(
-        point.u[::-1], point.q[:, ::-1], point.h, point.z, point.h_u, point.z_u, point.n_obs, point.step
-    )
+    return replace(point, u=point.u[::-1], q=point.q[:, ::-1], estimate=point.estimate[::-1])
 
 
 @given(skew_samples())
@@ -257,7 +255,7 @@ def test_a_set_of_one_point(number, above, distance):
     at = np.array([0.4, 0.4]) + distance * np.array([-1.0, 1.0])
     q, moves = window(u, 60, np.pi / 2), rng.normal(size=(2, B))
     z = q @ moves
-    point = ExtremePoint(u, q, q @ at, z, float(u @ at), z[-1], 2500, 0.1)
+    point = ExtremePoint(u, q, q @ at, z, float(u @ at), z[-1], 2500, 0.1, at + 0.1)
     count, found = closest_point(point, above)
     if above or distance == 0.0:
         assert count >= B - 2
@@ -272,7 +270,7 @@ def test_the_best_point_may_lie_far_from_the_smallest_statistic(above):
     q = np.array([[0.0, -1.0], [0.0, 1.0], [-1.0, 0.0], [-1.0, 0.0]])
     z = np.zeros((4, B))
     z[1] = 0.3 + np.random.default_rng(4).normal(size=B)
-    point = ExtremePoint(q[-1], q, np.array([-0.1, 0.9, -0.41, -0.4]), z, -0.4, z[-1], 100, 0.1)
+    point = ExtremePoint(q[-1], q, np.array([-0.1, 0.9, -0.41, -0.4]), z, -0.4, z[-1], 100, 0.1, np.array([0.4, 0.5]))
     if not above:
         point = mirrored(point)
     expected = np.count_nonzero(-z[1] > 0.1)
@@ -303,13 +301,13 @@ def check_larger_of_two(r, b):
     assert found.p_value == (1 + most) / (1 + B)
     assert found.p_value == (1 + np.count_nonzero(found.draws >= found.statistic - 1e-11)) / (1 + B)
     matches = []
-    for name, point, other, partner in (("r", r, b, found.b), ("b", b, r, found.r)):
+    for name, point, other, partner, above in (("r", r, b, found.b, False), ("b", b, r, found.r, True)):
         count, at = sides[name]
         (t,), (d,) = point.test(at[None])
         if count == most and found.statistic == t and np.array_equal(found.draws, d):
             np.testing.assert_array_equal(getattr(found, name), at)
-            least = min(lowest(other, above)[0] for above in SIDES)
-            assert other.statistic(partner[None])[0] == pytest.approx(least, abs=1e-12)
+            assert other.statistic(partner[None])[0] == pytest.approx(lowest(other, above)[0], abs=1e-12)
+            assert (found.r[1] - found.r[0]) * (found.b[1] - found.b[0]) >= 0.0
             matches.append(name)
     assert matches
 

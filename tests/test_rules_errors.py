@@ -105,6 +105,7 @@ def test_options_that_cannot_be_used():
         ({"loss": "clasification"}, "bad-loss"),
         ({"learner": "logit-laso"}, "unknown-learner"),
         ({"learner": object()}, "bad-learner"),
+        ({"learner_params": {"depth": 3}}, "bad-option"),
         ({"random_state": -1}, "bad-option"),
         ({"groups": ("men", "children")}, "unknown-group"),
         ({"lower": 0.6, "upper": 0.5}, "bad-bounds"),
@@ -121,3 +122,13 @@ def test_options_that_cannot_be_used():
         assert code_of(lambda options=options: fitted(data=rows, **options)) == code, options
     assert code_of(lambda: fitted(data=(X, y, np.full(60, "men")))) == "one-group"
     assert code_of(lambda: fitted(data=rows, fit={"sample_weight": -np.ones(60)})) == "bad-weights"
+
+
+def test_options_of_a_learner_that_are_no_mapping():
+    assert code_of(lambda: fitted(data=people(), learner="factored-logit", learner_params=3)) == "bad-option"
+
+
+def test_names_of_two_kinds():
+    X, y, g = people()
+    frame = pd.DataFrame(X, columns=["a", 1, "b"])
+    assert code_of(lambda: fitted(data=(frame, y, g))) == "bad-features"

@@ -34,7 +34,9 @@ def lowest(point: ExtremePoint, above: bool) -> tuple[float, FloatArray]:
     """Smallest T on one side of the 45-degree line and the point that has it, by squares that halve."""
     root, side = np.sqrt(point.n_obs), max(2.0 * _reach(point, 0.0), 0.02 * point.unit)
     centres = np.zeros((1, 2))
-    best, at = np.inf, centres[0]
+    # where nothing varies the estimate is the only point that will do, and no lattice meets it exactly
+    at = to_side(point.estimate[None], above)[0]
+    best = float(point.statistic(at[None])[0])
     while side > 0.01 * point.unit:
         nearest = to_side(centres, above)
         values = point.statistic(nearest)

@@ -39,7 +39,8 @@ class ExtremePoint:
     """Estimates and draws of h for the test that a point is the one at which direction ``u`` supports the set.
 
     ``q`` (K, 2): directions in which the point must be feasible, with ``h`` (K,) and ``z`` (K, B) = sqrt(n)(h~ - h^);
-    ``h_u`` and ``z_u`` (B,) the same at ``u`` (2,). ``step`` of the numerical directional derivative.
+    ``h_u`` and ``z_u`` (B,) the same at ``u`` (2,). ``step`` of the numerical directional derivative. ``estimate`` (2,)
+    is the point estimated to be the one.
     """
 
     u: FloatArray
@@ -50,6 +51,7 @@ class ExtremePoint:
     z_u: FloatArray
     n_obs: int
     step: float
+    estimate: FloatArray
 
     @property
     def unit(self) -> float:
@@ -117,13 +119,16 @@ def extreme_points(
     else:
         grids = [np.vstack([unit_circle(directions), u[None]]) for u in supports]
     draws = context.correct(context.draw(np.vstack(grids), hold_rules=hold_rules))
+    estimates = context.function.estimate.support_set(supports, tie=(-1.0, -1.0))
+    if context.regret is not None:
+        estimates = estimates + context.regret.mean_pair(supports)
     z, found, begin = draws.z_h().T, [], 0
-    for grid, u in zip(grids, supports, strict=True):
+    for grid, u, estimate in zip(grids, supports, estimates, strict=True):
         own = slice(begin, begin + len(grid))
         begin += len(grid)
         h = draws.h_hat[own]
         own_z = np.ascontiguousarray(z[own])
-        found.append(ExtremePoint(u, grid, h, own_z, float(h[-1]), own_z[-1], draws.n_obs, step))
+        found.append(ExtremePoint(u, grid, h, own_z, float(h[-1]), own_z[-1], draws.n_obs, step, estimate))
     return found
 
 

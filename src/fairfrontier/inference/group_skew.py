@@ -246,13 +246,13 @@ def closest_pair(r: ExtremePoint, b: ExtremePoint) -> ClosestPair:
 def closest_on_either_side(r: ExtremePoint, b: ExtremePoint) -> ClosestPair:
     """The largest p-value of "R lies weakly below the line" and of "B lies weakly above it".
 
-    The other point of the pair is the one with the smallest statistic wherever it may lie.
+    The other point of the pair is the one with the smallest statistic on the same side.
     """
     (count_r, at_r), (count_b, at_b) = closest_point(r, above=False), closest_point(b, above=True)
-    decides, at = (r, at_r) if count_r >= count_b else (b, at_b)
-    (statistic,), (draws,) = decides.test(at[None])
-    pair = (at_r, _likeliest(b)) if decides is r else (_likeliest(r), at_b)
-    return ClosestPair(*pair, float(statistic), draws, (1 + max(count_r, count_b)) / (1 + len(draws)))
+    t_r, t_b = float(r.statistic(at_r[None])[0]), float(b.statistic(at_b[None])[0])
+    if (count_r, -t_r) >= (count_b, -t_b):
+        return ClosestPair(at_r, lowest(b, False)[1], t_r, r.test(at_r[None])[1][0], (1 + count_r) / (1 + len(r.z_u)))
+    return ClosestPair(lowest(r, True)[1], at_b, t_b, b.test(at_b[None])[1][0], (1 + count_b) / (1 + len(b.z_u)))
 
 
 def closest_point(point: ExtremePoint, above: bool) -> tuple[int, FloatArray]:
@@ -280,11 +280,6 @@ def _most_reached(point: ExtremePoint, points: FloatArray, best: tuple[int, Floa
     reached = np.count_nonzero(slack >= -1e-12, axis=1)
     k = int(np.argmax(reached))
     return (int(reached[k]), points[k]) if reached[k] > best[0] else best
-
-
-def _likeliest(point: ExtremePoint) -> FloatArray:
-    """The point with the smallest statistic on either side."""
-    return min((lowest(point, above) for above in (True, False)), key=lambda found: found[0])[1]
 
 
 def confidence_set(r: ExtremePoint, b: ExtremePoint, alpha: float) -> BestPointsSet:
