@@ -1,6 +1,7 @@
 """Sets, frontiers and tests of alternatives within a capacity: what holds of them, against loops and brute force."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import plain
@@ -26,9 +27,12 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 @settings(max_examples=60)
-@given(plain.score_samples(), shares)
-def test_capped_feasible_set(case, share):
+@given(plain.score_samples(), shares, st.sampled_from([0.0, 0.3, None]))
+def test_capped_feasible_set(case, share, noise):
     scores, rng = case
+    if noise is not None:  # pairs that predict the losses, without which most sets are empty
+        own = np.where(scores.is_r, *(scores.t / plain.group_shares(scores)).T)
+        scores = replace(scores, dl=own * (1.0 + noise * rng.normal(size=len(own))))
     whole = build_support_function(scores)
     function = cap(whole, some_capacity(scores, share))
     unconstrained = feasible_set(whole.estimate)
@@ -153,6 +157,33 @@ def test_frontier_points_are_those_of_the_rules_of_their_directions(kind, capaci
     elif R[0] >= R[1] and B_[0] > B_[1]:
         start = min(start, fairest)
     np.testing.assert_allclose(angle, np.linspace(start, stop, 40), atol=1e-12)
+
+
+@pytest.mark.parametrize("harder", [0, 1])
+def test_under_skew_the_frontier_goes_on_to_the_fairest_rule(harder):
+    """One group's outcomes are coins, so its risks are the higher ones under its own best rule too."""
+    data, rng = rows(300, 4), np.random.default_rng(0)
+    easy = (data.X[:, 0] > 0).astype(int)
+    y = np.where(data.g == harder, rng.integers(0, 2, 300), easy)
+    guess = 0.05 * (1 - 2 * easy) - 0.01 * data.X[:, 1]
+    t = np.column_stack([guess if g == harder else 0.4 * (1 - 2 * easy) for g in (1, 0)])
+    ff = fit(data, y=y, t=t)
+    capacity = 0.45
+    fairest = fairest_direction(cap(ff.support_function_, capacity))
+    fairest = np.arctan2(fairest[1], fairest[0]) % (2 * np.pi)
+    curve = ff.frontier(capacity=capacity, n_points=20)
+    R, B_ = cap(ff.support_function_, capacity).estimate.support_set([[-1.0, 0.0], [0.0, -1.0]])
+    angle = np.arctan2(*curve.directions.T[::-1]) % (2 * np.pi)
+    if harder == 1:  # the first group: both best points lie below the 45-degree line
+        assert R[0] > R[1]
+        assert B_[0] > B_[1]
+        assert fairest < np.pi - 0.01
+        np.testing.assert_allclose(angle, np.linspace(fairest, 1.5 * np.pi, 20), rtol=0, atol=1e-12)
+    else:
+        assert R[0] < R[1]
+        assert B_[0] < B_[1]
+        assert fairest > 1.5 * np.pi + 0.01
+        np.testing.assert_allclose(angle, np.linspace(np.pi, fairest, 20), rtol=0, atol=1e-12)
 
 
 def test_distance_from_the_capped_frontier():

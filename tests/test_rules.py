@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule, cost_loss
+from fairfrontier.capacity import find_cutoff
 from fairfrontier.data import make_sample
 from fairfrontier.nuisance import cross_fit, fit_on_all
 
@@ -279,6 +280,16 @@ def test_the_capacity_is_met(capacity, discrete, weighted):
         assert between.sum() > 5
     larger = fitted("population", data, {"sample_weight": w if weighted else None}, capacity=0.52, loss=loss)
     assert (larger.predict_proba(X)[:, 1] >= chance).all()
+
+
+def test_ties_up_to_rounding():
+    """Equal people whose k differ in the last digits are treated with one chance, also in another sitting."""
+    rng = np.random.default_rng(0)
+    k = np.repeat([0.9, 0.3, 0.2, -0.1], 25)
+    noisy = k * (1.0 + 1e-15 * rng.integers(-4, 5, size=100))
+    cutoff = find_cutoff(noisy, np.ones(100), 0.4)
+    for again in (noisy, k, k * (1.0 - 5e-14)):
+        np.testing.assert_allclose(cutoff.treatment(again), np.repeat([1.0, 0.6, 0.0, 0.0], 25))
 
 
 def test_a_capacity_that_does_not_bind():

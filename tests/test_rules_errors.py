@@ -126,9 +126,3 @@ def test_options_that_cannot_be_used():
 
 def test_options_of_a_learner_that_are_no_mapping():
     assert code_of(lambda: fitted(data=people(), learner="factored-logit", learner_params=3)) == "bad-option"
-
-
-def test_names_of_two_kinds():
-    X, y, g = people()
-    frame = pd.DataFrame(X, columns=["a", 1, "b"])
-    assert code_of(lambda: fitted(data=(frame, y, g))) == "bad-features"

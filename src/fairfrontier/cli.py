@@ -60,6 +60,38 @@ def demo(
     console.print(f"\nPicture: {picture}")
 
 
+@app.command()
+def simulate(
+    replications: Annotated[int, typer.Option(help="Replications of every design and sample size.")] = 1000,
+    sizes: Annotated[str, typer.Option("--n", help="Sample sizes, separated by commas.")] = "1000,5000,10000",
+    designs: Annotated[str, typer.Option(help="Designs, separated by commas.")] = "balanced,skewed",
+    out: Annotated[Path, typer.Option(help="Directory of the store and the tables.")] = Path("replication/results"),
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for all cores.")] = -1,
+    dask: Annotated[str | None, typer.Option(help="Address of a dask scheduler, or 'local'.")] = None,
+    draws: Annotated[int, typer.Option(help="Bootstrap draws.")] = 1000,
+    retry_failed: Annotated[bool, typer.Option(help="Try replications again that ended in an error.")] = False,
+) -> None:
+    """Recompute the published Monte Carlo study; stop it at any time, the next run goes on where it was."""
+    from .replication.simulation import simulate_table1
+
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    try:
+        simulate_table1(
+            console,
+            replications=replications,
+            sizes=tuple(int(n) for n in sizes.split(",")),
+            designs=tuple(designs.split(",")),
+            folder=out,
+            n_jobs=jobs,
+            dask=dask,
+            n_boot=draws,
+            retry_failed=retry_failed,
+        )
+    except (FairFrontierError, ValueError) as error:
+        console.print(f"Error: {error}")
+        raise typer.Exit(2) from error
+
+
 def _status_quo(seed: int) -> LogisticRegression:
     """Train the algorithm in use once, on 5,000 rows of each design."""
     one, other = make_liu_molinari(5000, "balanced", [seed, 0]), make_liu_molinari(5000, "skewed", [seed, 1])

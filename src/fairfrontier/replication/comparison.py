@@ -1,0 +1,165 @@
+"""Published rejection rates beside ours, with Monte Carlo error: as text, CSV and LaTeX."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from .store import Row, Store
+from .table1 import PUBLISHED, PUBLISHED_REPLICATIONS, versions
+
+PROCEDURES: Mapping[str, Mapping[str, str]] = {
+    "best points": {
+        "as published": "published: {cell}",
+        "as published, random pairs": "published: {cell}, random pairs",
+        "own": "own: {cell}",
+    },
+    "LDA": {
+        "as published": "published: LDA {cell}",
+        "as published, no kinks": "published: LDA, no kinks {cell}",
+        "own robust": "own: LDA robust {cell}",
+        "own sharp": "own: LDA sharp {cell}",
+    },
+    "distance": {
+        "as published": "published: distance {cell}",
+        "as published, no kinks": "published: distance, no kinks {cell}",
+        "own": "own: distance {cell}",
+    },
+}
+"""Which stored number belongs to which procedure of each test."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Rejection rates of all procedures, one line per cell of the published table and procedure.
+
+    Columns of ``table``: test, n, design, cell, procedure, published, rate, low, high (95% interval of the rate),
+    replications, and for the published procedures z (difference to the published rate in standard errors of both) and
+    differs (beyond what sampling explains, all cells considered). ``failed`` counts replications that ended in an error; ``cost`` has mean core
+    seconds.
+    """
+
+    table: pd.DataFrame
+    cost: pd.DataFrame
+    failed: int
+    settings: Mapping[str, Any]
+
+    @property
+    def largest_z(self) -> float:
+        """Largest difference of the published procedures to the published rates, in standard errors."""
+        ours = self.table[self.table["procedure"] == "as published"]["z"].abs()
+        return float(ours.max()) if len(ours) else 0.0
+
+    def text(self) -> str:
+        """Return the table as text, with settings and cost below it."""
+        shown = self.table.copy()
+        shown["differs"] = np.where(shown["differs"], "*", "")
+        with pd.option_context("display.width", 200):
+            lines = [shown.round(4).to_string(index=False), "", f"Failed replications: {self.failed}"]
+            lines += ["", "Mean core seconds:", self.cost.round(2).to_string(index=False)]
+        lines += ["", "Settings: " + json.dumps(self.settings), "Versions: " + json.dumps(versions())]
+        return "\n".join(lines) + "\n"
+
+    def latex(self) -> str:
+        """Return the table as LaTeX: one line per test, n, design and procedure, one column per cell."""
+        lines = []
+        for test, part in self.table.groupby("test", sort=False):
+            cells = [str(cell) for cell in dict.fromkeys(part["cell"])]
+            lines += [rf"\begin{{tabular}}{{llll{'c' * len(cells)}}}", r"\hline"]
+            lines += [rf"\multicolumn{{{4 + len(cells)}}}{{c}}{{{test}}}\\", r"\hline"]
+            lines += [" & ".join(["$n$", "design", "procedure", "", *[_tex(c) for c in cells]]) + r"\\", r"\hline"]
+            for (n, design), block in part.groupby(["n", "design"], sort=False):
+                published: Any = block.drop_duplicates("cell").set_index("cell")["published"]
+                row = [f"{n:,}", design, "published", "", *[f"{published[c]:.3f}" for c in cells]]
+                lines.append(" & ".join(row) + r"\\")
+                for procedure, own in block.groupby("procedure", sort=False):
+                    rates = own.set_index("cell")
+                    shown = [_cell(rates.loc[c]) if c in rates.index else "" for c in cells]
+                    lines.append(" & ".join(["", "", str(procedure), "", *shown]) + r"\\")
+                lines.append(r"\hline")
+            lines += [r"\end{tabular}", ""]
+        return "\n".join(lines)
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write the table as text, CSV and LaTeX into a folder; return the files."""
+        folder.mkdir(parents=True, exist_ok=True)
+        contents = {
+            "table1.txt": self.text(),
+            "table1.csv": self.table.to_csv(index=False, lineterminator="\n"),
+            "table1.tex": self.latex(),
+        }
+        for name, content in contents.items():
+            (folder / name).write_text(content)
+        return [folder / name for name in contents]
+
+
+def compare(store: Store) -> Comparison:
+    """Put the rows of a store beside the published rates."""
+    rows = list(store.rows())
+    results = _frame(row for row in rows if row.result is not None)
+    lines = []
+    alpha = float(store.settings["alpha"])
+    for (test, n, design), cells in PUBLISHED.items():
+        own = results[(results["n"] == n) & (results["design"] == design)]
+        if own.empty:
+            continue
+        for procedure, pattern in PROCEDURES[test].items():
+            for cell, published in cells.items():
+                column = pattern.format(cell=cell)
+                if column not in own:
+                    continue
+                rejected = own[column] == 1.0 if test == "distance" else own[column] <= alpha
+                lines.append(_line(test, n, design, cell, procedure, published, rejected.to_numpy()))
+    table = pd.DataFrame(lines)
+    if len(table):
+        compared = table["procedure"].str.startswith("as published")
+        table["z"] = table["z"].where(compared)
+        table["differs"] = table["z"].abs() > stats.norm.isf(0.025 / compared.sum())
+    cost = _frame(rows, "seconds").drop(columns="number").groupby(["n", "design"], sort=True).mean().reset_index()
+    return Comparison(table, cost, sum(row.error is not None for row in rows), store.settings)
+
+
+def _line(
+    test: str, n: int, design: str, cell: str, procedure: str, published: float, rejected: np.ndarray[Any, Any]
+) -> dict[str, Any]:
+    count, total = int(rejected.sum()), len(rejected)
+    interval = stats.binomtest(count, total).proportion_ci(0.95, method="wilson")
+    pooled = (count + published * PUBLISHED_REPLICATIONS) / (total + PUBLISHED_REPLICATIONS)
+    error = float(np.sqrt(pooled * (1.0 - pooled) * (1.0 / total + 1.0 / PUBLISHED_REPLICATIONS)))
+    difference = count / total - published
+    return {
+        "test": test,
+        "n": n,
+        "design": design,
+        "cell": cell,
+        "procedure": procedure,
+        "published": published,
+        "rate": count / total,
+        "low": float(interval.low),
+        "high": float(interval.high),
+        "replications": total,
+        "z": difference / error if error > 0.0 else 0.0,
+    }
+
+
+def _frame(rows: Iterable[Row], what: str = "result") -> pd.DataFrame:
+    lines = []
+    for row in rows:
+        design, n, number = row.task.split("/")
+        lines.append({"design": design, "n": int(n), "number": int(number)} | dict(getattr(row, what)))
+    return pd.DataFrame(lines, columns=None if lines else ["design", "n", "number"])
+
+
+def _tex(text: str) -> str:
+    return text.replace("e*", "$e^*$").replace("%", r"\%")
+
+
+def _cell(line: Any) -> str:
+    return f"{line['rate']:.3f}" + ("$^*$" if line["differs"] else "")

@@ -1,0 +1,129 @@
+"""Where replications are kept as they finish: one row each in an SQLite file.
+
+SQLite was chosen because a row is either in the file or not, whenever a process is killed; because several processes
+may write to one file; and because the file needs no server and can be handed on as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+
+PATIENCE = 120.0
+"""Seconds to wait for another process that is writing."""
+_TABLES = """
+create table if not exists settings (name text primary key, value text not null);
+create table if not exists replications (
+    task text primary key, result text, error text, seconds text not null
+) without rowid;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A finished replication: its ``result``, or the ``error`` that ended it, and the core ``seconds`` of its parts."""
+
+    task: str
+    result: Mapping[str, Any] | None
+    error: str | None
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """An SQLite file of replications that were all made with the same ``settings``."""
+
+    path: Path
+    settings: Mapping[str, Any]
+
+    def finished(self) -> set[str]:
+        """Names of the tasks that need not be done again, failed ones included."""
+        with _connected(self.path) as connection:
+            return {task for (task,) in connection.execute("select task from replications")}
+
+    def has(self, task: str) -> bool:
+        """Whether a task is finished."""
+        with _connected(self.path) as connection:
+            return connection.execute("select 1 from replications where task = ?", (task,)).fetchone() is not None
+
+    def add(self, row: Row) -> None:
+        """Keep a row; if another process has finished the same task first, its row stays."""
+        result = None if row.result is None else json.dumps(row.result, sort_keys=True)
+        values = (row.task, result, row.error, json.dumps(row.seconds, sort_keys=True))
+        with _connected(self.path) as connection:
+            connection.execute("insert or ignore into replications values (?, ?, ?, ?)", values)
+
+    def rows(self) -> Iterator[Row]:
+        """All rows in order of their tasks."""
+        with _connected(self.path) as connection:
+            found = connection.execute("select * from replications order by task").fetchall()
+        for task, result, error, seconds in found:
+            yield Row(task, None if result is None else json.loads(result), error, json.loads(seconds))
+
+    def forget_failures(self) -> int:
+        """Remove the failed replications, so that they are tried again; return their number."""
+        with _connected(self.path) as connection:
+            return connection.execute("delete from replications where error is not null").rowcount
+
+    def compact(self) -> None:
+        """Give unused space back."""
+        with _connected(self.path) as connection:
+            connection.execute("vacuum")
+
+
+def open_store(path: Path, settings: Mapping[str, Any]) -> tuple[Store, bool]:
+    """Open the store at a path, made with these settings, or a new one beside it.
+
+    Returns the store, and whether it is another one than asked for: a file with other settings is never touched, and
+    the new store has a name that ends in a fingerprint of the settings.
+    """
+    wanted = json.dumps(settings, sort_keys=True)
+    path = Path(path)
+    if path.exists() and _settings(path) != wanted:
+        fingerprint = hashlib.sha256(wanted.encode()).hexdigest()[:8]
+        path = path.with_name(f"{path.stem}-{fingerprint}{path.suffix}")
+        if path.exists() and _settings(path) != wanted:
+            raise InputError("bad-option", f"{path} holds results made with other settings; choose another file.")
+        other = True
+    else:
+        other = False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _connected(path) as connection:
+        for statement in _TABLES.split(";"):
+            connection.execute(statement)
+        connection.execute("insert or ignore into settings values ('settings', ?)", (wanted,))
+    return Store(path, settings), other
+
+
+def read_store(path: Path) -> Store:
+    """Open an existing store as it is."""
+    if not Path(path).exists():
+        raise InputError("bad-option", f"There is no store at {path}.")
+    return Store(Path(path), json.loads(_settings(Path(path))))
+
+
+def _settings(path: Path) -> str:
+    try:
+        with _connected(path) as connection:
+            found = connection.execute("select value from settings where name = 'settings'").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise InputError("bad-option", f"{path} is not a store of replications: {error}.") from error
+    return "" if found is None else str(found[0])
+
+
+@contextmanager
+def _connected(path: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a connection whose changes are all made at the end, or none of them."""
+    connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+    try:
+        yield connection
+    finally:
+        connection.close()
