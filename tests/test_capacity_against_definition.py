@@ -328,6 +328,8 @@ def test_extrema_are_those_of_the_grid(case, share, start, turn, aligned):
     function = cap(build_support_function(scores), some_capacity(scores, share))
     if aligned:  # both ends of the arc are directions of the grid and count
         start, turn = np.pi / 180 * (round(start * 10) % 360), np.pi / 180 * round(turn * 10)
+    else:  # neither end is near one
+        start, turn = np.pi / 180 * (round(start * 50) + 0.37), np.pi / 180 * (round(turn * 50) + 0.25)
     degrees = np.pi / 180 * np.arange(360)
     for arcs in (function.estimate, function.plug_in()):
         h = [float(arcs.h(q)[0]) for q in grid_directions()]

@@ -84,7 +84,7 @@ def find_cutoff(
             "raise the capacity or lower the bounds.",
         )
     wanted = np.flatnonzero((k > 0.0) & (mass > 0.0))
-    if float(mass[wanted].sum()) <= room * (1.0 + SAME):
+    if len(wanted) == 0 or float(mass[wanted].sum()) <= room * (1.0 + SAME):
         return NO_CUTOFF
     order = wanted[np.argsort(-k[wanted], kind="stable")]
     treated = np.cumsum(mass[order])
@@ -163,7 +163,9 @@ class CappedFunction:
         return self.rules(grid_directions())
 
     def _k(self, q: FloatArray) -> FloatArray:
-        k: FloatArray = self.t @ (q / self.mu)
+        # as the compiled sums and `SupportFunction.treated` have it: a matrix product may round differently
+        p = q / self.mu
+        k: FloatArray = self.t[:, 0] * p[0] + self.t[:, 1] * p[1]
         return k
 
 
@@ -223,8 +225,13 @@ def grid_directions() -> FloatArray:
 
 
 def capped_feasible_set(unconstrained: FeasibleSet, function: CappedFunction) -> FeasibleSet:
-    """Cut the estimated feasible set by the half planes of the capped rules: it never leaves the unconstrained set."""
-    vertices = clip_polygon(unconstrained.vertices, grid_directions(), function.estimate.grid_h())
+    """Cut the estimated feasible set by the half planes of the capped rules: it never leaves the unconstrained set.
+
+    Directions in which the capacity does not bind are in it already, exactly.
+    """
+    binding = np.array([cutoff.value > 0.0 for cutoff in function.grid.cutoffs])
+    bound = function.estimate.grid_h()[binding]
+    vertices = clip_polygon(unconstrained.vertices, grid_directions()[binding], bound)
     return FeasibleSet(unconstrained.arcs, vertices)
 
 

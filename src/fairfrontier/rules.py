@@ -265,7 +265,8 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes_[(np.random.default_rng(random_state).random(len(chance)) < chance).astype(np.intp)]
 
     def _k(self, table: Any) -> FloatArray:
-        k: FloatArray = self._fitted.predict(table).delta_theta @ (self.direction_ / self.group_shares_)
+        t, p = self._fitted.predict(table).delta_theta, self.direction_ / self.group_shares_
+        k: FloatArray = t[:, 0] * p[0] + t[:, 1] * p[1]
         return k
 
     def _read(self, X: ArrayLike) -> Any:

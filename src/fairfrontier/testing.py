@@ -85,6 +85,8 @@ class FrontierTester(FrontierEstimator):
         if method != "paper" and (directions is not None or not kinks):
             raise InputError("bad-option", '`directions` and `kinks` belong to method="paper"; leave them out.')
         algorithms = self._read_algorithms(decisions, risks, randomised, threshold)
+        if capacity is not None and method == "paper":
+            raise InputError("bad-option", 'method="paper" knows no capacity: choose "robust" or "sharp".')
         if capacity is not None:
             self._warn_above(algorithms, check_capacity(capacity))
         l0, dl = self._losses

@@ -22,7 +22,6 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..bootstrap import DrawingContext, Draws
 from ..capacity import CappedContext
-from ..errors import InputError
 from ..geometry import U1, U2, improvement_support, off_breakpoint, unit_circle
 from ..support import group_means
 from .levels import Decision, combine_repetitions, count_reaching, p_value, step_size
@@ -116,7 +115,7 @@ def lda_evidence(
     paper = []
     if method == "paper":
         if isinstance(context, CappedContext):
-            raise InputError("bad-option", 'method="paper" knows no capacity: choose "robust" or "sharp".')
+            raise TypeError("the published statistic is not defined under a capacity")
         paper = paper_parts(context, losses, risks, directions, kinks)
     k, m, found = len(grid), len(grid) + len(circle), []
     for j, e in enumerate(risks):

@@ -42,8 +42,8 @@ class Comparison:
 
     Columns of ``table``: test, n, design, cell, procedure, published, rate, low, high (95% interval of the rate),
     replications, and for the published procedures z (difference to the published rate in standard errors of both) and
-    differs (beyond what sampling explains, all cells considered). ``failed`` counts replications that ended in an error; ``cost`` has mean core
-    seconds.
+    differs (beyond what sampling explains, all cells considered). ``failed`` counts replications that ended in an
+    error; ``cost`` has mean core seconds.
     """
 
     table: pd.DataFrame
@@ -77,7 +77,7 @@ class Comparison:
             lines += [" & ".join(["$n$", "design", "procedure", "", *[_tex(c) for c in cells]]) + r"\\", r"\hline"]
             for (n, design), block in part.groupby(["n", "design"], sort=False):
                 published: Any = block.drop_duplicates("cell").set_index("cell")["published"]
-                row = [f"{n:,}", design, "published", "", *[f"{published[c]:.3f}" for c in cells]]
+                row = [f"{n:,}", str(design), "published", "", *[f"{published[c]:.3f}" for c in cells]]
                 lines.append(" & ".join(row) + r"\\")
                 for procedure, own in block.groupby("procedure", sort=False):
                     rates = own.set_index("cell")
