@@ -1,0 +1,179 @@
+"""Replications are kept one by one, whatever happens to the processes that make them."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toy_study import contents, replicate, tasks
+
+from fairfrontier.errors import InputError
+from fairfrontier.replication.running import attempt, run_tasks
+from fairfrontier.replication.store import Row, open_store, read_store
+
+TOY = Path(__file__).with_name("toy_study.py")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return open_store(tmp_path / "toy.sqlite", {"study": "toy"})[0]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What 40 replications leave behind when nothing disturbs them."""
+    store, _ = open_store(tmp_path_factory.mktemp("undisturbed") / "toy.sqlite", {"study": "toy"})
+    assert run_tasks(tasks(40), replicate, store) == 40
+    return contents(store)
+
+
+def test_rows_come_back_to_the_bit_and_in_order(store):
+    rows = [
+        Row("b/2", {"x": 0.1 + 0.2, "y": 1e-300}, None, {"fit": 1 / 3}),
+        Row("a/1", None, "ValueError: no", {"all": 0.0}),
+    ]
+    for row in rows:
+        store.add(row)
+    assert list(store.rows()) == rows[::-1]
+    assert store.finished() == {"a/1", "b/2"}
+    assert store.has("a/1")
+    assert not store.has("c")
+    assert list(read_store(store.path).rows()) == rows[::-1]
+
+
+def test_the_first_row_of_a_task_stays(store):
+    store.add(Row("a", {"x": 1}, None, {}))
+    store.add(Row("a", {"x": 2}, None, {}))
+    assert [row.result for row in store.rows()] == [{"x": 1}]
+
+
+def test_other_settings_start_another_store(tmp_path):
+    first, other = open_store(tmp_path / "s.sqlite", {"n": 1})
+    assert not other
+    first.add(Row("a", {"x": 1}, None, {}))
+    second, other = open_store(tmp_path / "s.sqlite", {"n": 2})
+    assert other
+    assert second.path != first.path
+    assert second.finished() == set()
+    assert second.path.name.startswith("s-")
+    assert open_store(tmp_path / "s.sqlite", {"n": 1}) == (first, False)
+    assert open_store(tmp_path / "s.sqlite", {"n": 2}) == (second, True)
+    assert read_store(second.path).settings == {"n": 2}
+    assert first.finished() == {"a"}
+
+
+def test_files_that_are_no_stores_are_refused(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with pytest.raises(InputError, match="no store at"):
+        read_store(path)
+    path.write_text("something else, long enough to be looked at as a database file")
+    with pytest.raises(InputError, match="not a store"):
+        open_store(path, {})
+
+
+def test_failures_are_rows_that_count_and_can_be_tried_again(store):
+    run_tasks(tasks(10), replicate, store)
+    failed = {row.task: row.error for row in store.rows() if row.error is not None}
+    assert failed == {"toy/000003": "ValueError: replication 3 cannot be done"}
+    assert len(store.finished()) == 10
+    assert store.forget_failures() == 1
+    assert run_tasks(tasks(10), replicate, store) == 1
+
+
+def test_an_extension_computes_what_is_missing_only(store, undisturbed):
+    seen = []
+    assert run_tasks(tasks(15), replicate, store, finished=lambda row: seen.append(row.task)) == 15
+    assert run_tasks(tasks(40), replicate, store, finished=lambda row: seen.append(row.task)) == 25
+    assert sorted(seen) == sorted(task.name for task in tasks(40))
+    assert run_tasks(tasks(40), replicate, store) == 0
+    assert contents(store) == undisturbed
+
+
+def test_processes_do_not_matter(store, undisturbed):
+    run_tasks(tasks(40), replicate, store, n_jobs=2)
+    assert contents(store) == undisturbed
+
+
+def test_a_row_is_stored_before_it_is_reported(store):
+    def finished(row):
+        assert store.has(row.task)
+
+    run_tasks(tasks(5), replicate, store, finished=finished)
+
+
+def test_what_another_process_has_done_meanwhile_is_not_done_again(store):
+    task = tasks(1)[0]
+    store.add(Row(task.name, {"x": 1}, None, {}))
+    assert attempt(task, replicate, store) is None
+    assert attempt(task, replicate).result["number"] == 0
+
+
+def start(path, count, pause, n_jobs=1):
+    command = [sys.executable, str(TOY), str(path), str(count), str(pause), str(n_jobs)]
+    return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def test_two_processes_may_fill_one_store(tmp_path, undisturbed):
+    path = tmp_path / "toy.sqlite"
+    workers = [start(path, 40, 0.02) for _ in range(2)]
+    assert [worker.wait(60) for worker in workers] == [0, 0]
+    assert contents(read_store(path)) == undisturbed
+
+
+def test_killed_ten_times_and_finished(tmp_path, undisturbed):
+    """Each time the whole group of processes is killed at a random moment after some rows have come in."""
+    path, rng = tmp_path / "toy.sqlite", np.random.default_rng(4)
+    interrupted = 0
+    for attempt_number in range(10):
+        worker = start(path, 40, 0.05, 2)
+        goal = len(read_store(path).finished()) + 1 if path.exists() else 1
+        for _ in range(600):
+            if worker.poll() is not None or (path.exists() and _count(path) >= goal):
+                break
+            time.sleep(0.02)
+        time.sleep(0.1 * rng.random())
+        interrupted += worker.poll() is None
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait(30)
+        if attempt_number == 0:
+            assert 0 < _count(path) < 40
+    assert interrupted >= 3
+    assert start(path, 40, 0.0, 2).wait(60) == 0
+    assert contents(read_store(path)) == undisturbed
+
+
+def _count(path):
+    try:
+        return len(read_store(path).finished())
+    except (InputError, sqlite3.OperationalError):  # the file is there but its tables are not yet
+        return 0
+
+
+def test_a_dask_cluster_gives_the_same_bits(store, undisturbed):
+    pytest.importorskip("distributed")
+    run_tasks(tasks(40), replicate, store, n_jobs=2, dask="local")
+    assert contents(store) == undisturbed
+
+
+def test_a_dask_worker_killed_in_the_middle(store, undisturbed):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        victims = [info["pid"] for info in client.run(lambda: {"pid": os.getpid()}).values()]
+        seen = []
+
+        def finished(row):
+            seen.append(row.task)
+            if len(seen) == 5:
+                os.kill(victims[0], signal.SIGKILL)
+
+        run_tasks(tasks(40, 0.02), replicate, store, dask=cluster.scheduler_address, finished=finished)
+    assert len(seen) == 40
+    assert contents(store) == undisturbed
