@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +48,7 @@ class Alternatives:
 
     def rule(self, number: int) -> FrontierRule:
         """Return the rule of one line of the table, learned from all rows and ready to be deployed."""
-        if not -len(self) <= number < len(self):
+        if not isinstance(number, numbers.Integral) or not -len(self) <= number < len(self):
             raise InputError("bad-option", f"There are {len(self)} alternatives, numbered from 0; got {number!r}.")
         return self._make_rule(self.directions[number])
 
@@ -198,18 +199,22 @@ def _improving(points: FloatArray, e: FloatArray, n: int) -> IntArray:
     """Numbers of ``n`` points spread over the run of improving ones about that with the largest smallest gain."""
     smallest = gains(points, e).min(axis=1)
     best = int(np.argmax(smallest))
-    if smallest[best] <= 0.0:
+    nothing = 1e-12 * float(np.abs(e).max())  # prefix sums round
+    if smallest[best] <= nothing:
         return np.empty(0, dtype=np.intp)
-    worse = np.flatnonzero(smallest <= 0.0)
+    worse = np.flatnonzero(smallest <= nothing)
     first = int(worse[worse < best].max(initial=-1)) + 1
     last = int(worse[worse > best].min(initial=len(points))) - 1
-    chosen = np.unique(np.linspace(first, last, n).round().astype(np.intp))
-    gap = np.abs(points[first : last + 1, 0] - points[first : last + 1, 1])
-    fairest = first + int(np.argmin(gap))
+    run = np.arange(first, last + 1)
+    # neighbouring directions between two breakpoints share one rule: count it once
+    run = run[np.append(True, (np.diff(points[run], axis=0) != 0.0).any(axis=1))]
+    chosen = np.unique(np.linspace(0, len(run) - 1, n).round().astype(np.intp))
+    fairest = int(np.argmin(np.abs(points[run, 0] - points[run, 1])))
     if len(chosen) > 2 and fairest not in chosen:
         # the fairest rule takes the place of its nearest neighbour that is not an end
         chosen[1 + int(np.argmin(np.abs(chosen[1:-1] - fairest)))] = fairest
-    return np.sort(chosen)
+    result: IntArray = run[np.sort(chosen)]
+    return result
 
 
 def _roles(points: FloatArray, groups: tuple[Any, Any]) -> list[str]:

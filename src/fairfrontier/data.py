@@ -106,7 +106,7 @@ class Sample:
         )
 
     def split(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """Deal the rows into two halves at random, each group evenly; clusters stay together."""
+        """Deal the rows into two halves at random, each group evenly; or the clusters, whatever their groups."""
         unit = np.arange(self.n_obs) if self.clusters is None else self.clusters
         n_units = int(unit.max()) + 1
         order = rng.permutation(n_units)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,8 +110,11 @@ class FrontierDeployer(FrontierTester):
             self.groups_,
             int(n),
             evaluated,
-            lambda q: self._make_rule(q, None, q, capacity, None, None),
+            partial(self._alternative, capacity),
         )
+
+    def _alternative(self, capacity: float | None, q: FloatArray) -> FrontierRule:
+        return self._make_rule(q, None, q, capacity, *self._same_bounds())
 
     def _function(self, capacity: float | None) -> SupportFunction | CappedFunction:
         return self.support_function_ if capacity is None else cap(self.support_function_, capacity)
@@ -122,6 +126,13 @@ class FrontierDeployer(FrontierTester):
         split_seed, fold_seed, fit_seed = self._deployment_seeds[1:]
         first, second = sample.split(np.random.default_rng(split_seed))
         halves = [sample.take(rows) for rows in (first, second)]
+        for half in halves:
+            if not min(half.mu) > 0.0:
+                raise InputError(
+                    "group-too-small",
+                    f"One half of the rows has nobody of a group with any weight, by cluster: {half.counts}. Too few "
+                    "clusters of that group for held_out=True.",
+                )
         inner = cross_fit(
             halves[0], dl[first], learner, n_folds=self.n_folds, n_jobs=self.n_jobs, random_state=fold_seed
         )
@@ -138,6 +149,17 @@ class FrontierDeployer(FrontierTester):
         if capacity is not None:
             functions = [cap(function, capacity) for function in functions]
         return functions[0], functions[1], first, second
+
+    def _same_bounds(self) -> list[float | None]:
+        """Bounds of the fit as numbers for new rows."""
+        for name, bound in self._bounds.items():
+            if np.ptp(bound) > 0.0:
+                raise InputError(
+                    "bad-bounds",
+                    f"`{name}` differs from row to row and is not known for new rows: call `rule` with the direction "
+                    "and with bounds that are functions of X.",
+                )
+        return [float(self._bounds[name][0]) if name in self._bounds else None for name in ("lower", "upper")]
 
     def _learner(self) -> Any:
         if self.nuisance_.external:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ._reading import read_column
 from ._typing import ArrayLike, BoolArray, FloatArray
 from .data import Sample, check_probabilities, make_sample
 from .errors import InputError, MissingDependencyError
@@ -113,6 +114,7 @@ def evaluate(
     ours = isinstance(rule, FrontierRule)
     chosen = get_loss((rule.loss if ours else "classification") if loss is None else loss)
     if ours:
+        rule._check_fitted()
         groups = rule.groups_ if groups is None else groups
         if positive is None and not np.array_equal(rule.classes_, [0, 1]):
             positive = rule.classes_[1]
@@ -126,7 +128,7 @@ def evaluate(
         positive=positive,
         binary=chosen.binary_outcome,
     )
-    a = _decisions(rule, X, sample, positive)
+    a = _decisions(rule, X, sample, positive, read_column(y, "y").values)
     l0, l1 = chosen.at_decisions(sample.y)
     means = {"risk": group_means(l0 + a * (l1 - l0), sample.is_r, sample.weight, sample.clusters)}
     means["selection rate"] = group_means(a, sample.is_r, sample.weight, sample.clusters)
@@ -142,15 +144,21 @@ def evaluate(
     return Evaluation(sample.groups, table, float(risk[0] - risk[1]), error, sample, a)
 
 
-def _decisions(rule: Any, X: ArrayLike, sample: Sample, positive: Any) -> FloatArray:
+def _decisions(rule: Any, X: ArrayLike, sample: Sample, positive: Any, labels: Any) -> FloatArray:
     if isinstance(rule, FrontierRule):
         chances: FloatArray = rule.predict_proba(X)[:, 1]
         return chances
     if not hasattr(rule, "predict"):
         return check_probabilities(rule, "rule", sample.n_obs, code="bad-decisions")
-    predicted = np.asarray(rule.predict(X))
-    if positive is not None:
-        return np.asarray(predicted == positive, dtype=float)
+    predicted = read_column(rule.predict(X), "predictions of the rule").values
+    if positive is not None and np.isin(predicted, labels).all():
+        predicted = predicted == positive
+    elif not np.isin(predicted, (0, 1)).all():
+        raise InputError(
+            "bad-decisions",
+            "Predictions of the rule must be labels of y, with `positive`, or 0/1; got "
+            f"{predicted[~np.isin(predicted, (0, 1))][0]!r}. Chances of deciding 1 are passed instead of the rule.",
+        )
     return check_probabilities(predicted, "predictions of the rule", sample.n_obs, code="bad-decisions")
 
 

@@ -7,7 +7,7 @@ to write down and to explain, but in general no longer on the frontier: the rest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,7 +153,10 @@ random_state
             score = LinearScore(self.features, encoder, model, 0.0)
             coefficients = model.coef_[0] / encoder.scale_
             self.intercept_ = float(model.intercept_[0] - coefficients @ encoder.mean_)
-        self.coef_ = pd.Series(coefficients, index=_column_names(encoder))
+        names = _column_names(encoder)
+        if self.features is not None and not isinstance(table, pd.DataFrame):
+            names = list(self.features)
+        self.coef_ = pd.Series(coefficients, index=names)
         return score
 
     def _k(self, table: Any) -> FloatArray:
@@ -165,8 +168,7 @@ random_state
 
         Both rules are evaluated out of fold on the rows and folds of ``frontier``, without any capacity.
         """
-        if not hasattr(self, "direction_"):
-            raise InputError("bad-option", "Fit the linear rule first: its direction is needed.")
+        self._check_fitted()
         frontier._check_fitted()
         sample, folds = frontier.sample_, frontier.nuisance_.folds
         if folds is None or sample.X is None:
@@ -195,6 +197,8 @@ random_state
 def _pick(table: Any, columns: Any) -> Any:
     if columns is None:
         return table
+    if isinstance(columns, str) or not isinstance(columns, Iterable) or len(list(columns)) == 0:
+        raise InputError("bad-features", f"`features` must be a list of at least one column, got {columns!r}.")
     try:
         return table[list(columns)] if isinstance(table, pd.DataFrame) else table[:, list(columns)]
     except (KeyError, IndexError) as error:

@@ -102,7 +102,8 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     capacity : float, optional
         Largest share of people to be treated. The cut-off is fitted on the training rows.
     lower, upper : number or function of X, optional
-        Bounds on every person's chance of treatment; a function maps covariates (n, p) to bounds (n,).
+        Bounds on every person's chance of treatment; a function maps covariates, a pandas frame or an array (n, p), to
+        bounds (n,).
     loss, learner, learner_params, groups, positive
         As for `FairFrontier`. Without ``positive`` the larger of two labels counts as 1, as everywhere in scikit-learn.
     n_folds : int
@@ -178,6 +179,11 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``clusters`` keep rows together in the folds that "rawlsian" and "egalitarian" need.
         """
         loss = get_loss(self.loss)
+        if not isinstance(self.learner_params, Mapping | None):
+            raise InputError(
+                "bad-option",
+                f"learner_params must be a mapping from options to values, got {self.learner_params!r}.",
+            )
         learner = resolve_learner(self.learner, **(self.learner_params or {}))
         table = self._covariates(X, reset=True)
         outcome, positive, classes = self._labels(y, loss)
@@ -270,9 +276,12 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return k
 
     def _read(self, X: ArrayLike) -> Any:
+        self._check_fitted()
+        return self._covariates(X, reset=False)
+
+    def _check_fitted(self) -> None:
         if not hasattr(self, "direction_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit` first.")
-        return self._covariates(X, reset=False)
 
     def _covariates(self, X: ArrayLike, *, reset: bool) -> Any:
         """Return complete covariates: a frame with its columns, or an array of numbers."""
@@ -302,6 +311,9 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             plain = np.asarray(y)
             if plain.ndim > 1:
                 y = plain = column_or_1d(plain, warn=True)
+            missing = int(read_column(y, "y").missing.sum())
+            if missing:
+                raise InputError("missing-values", f"Missing values (NaN) in y ({missing}): fill them in.")
             check_classification_targets(plain)
         labels = np.unique(plain)
         if len(labels) > 2:
@@ -328,8 +340,12 @@ def _scikit_learn_errors(code: str) -> Iterator[None]:
     """Pass on what scikit-learn finds wrong with an input as an error of ours, in its words."""
     try:
         yield
+    except InputError:
+        raise
     except ValueError as error:
-        raise InputError(code, str(error)) from error
+        text = str(error)
+        known = {"contains NaN": "missing-values", "contains infinity": "non-finite"}
+        raise InputError(next((own for part, own in known.items() if part in text), code), text) from error
 
 
 def _bound(name: str, value: Any, table: Any, n: int) -> FloatArray | None:
