@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench slow clean always
+.PHONY: help demo test lint bench slow table1 figure5 clean always
 
 help:
 	@echo "make demo   fit a generated sample, print the summary, write a picture to demo-output/"
@@ -15,6 +15,7 @@ help:
 	@echo "make lint   ruff, mypy, import directions"
 	@echo "make slow   the Monte Carlo checks"
 	@echo "make bench  the benchmarks"
+	@echo "make table1 the paper's Monte Carlo study (hours; may be stopped, goes on where it was); make figure5"
 	@echo "make clean  remove .venv and everything generated"
 
 # The stamp is written last and names the directory: without it, or after a move, .venv is not to be trusted.
@@ -43,6 +44,12 @@ test: lint
 
 slow: $(READY)
 	@$(BIN)/python -m pytest -q -m slow
+
+table1: $(READY)
+	@$(BIN)/fairfrontier simulate --out replication/results
+
+figure5: $(READY)
+	@$(BIN)/python replication/figure5.py
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks

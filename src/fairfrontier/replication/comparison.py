@@ -36,6 +36,9 @@ PROCEDURES: Mapping[str, Mapping[str, str]] = {
 """Which stored number belongs to which procedure of each test."""
 
 
+COLUMNS = ["test", "n", "design", "cell", "procedure", "published", "rate", "low", "high", "replications", "z"]
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Rejection rates of all procedures, one line per cell of the published table and procedure.
@@ -117,11 +120,10 @@ def compare(store: Store) -> Comparison:
                     continue
                 rejected = own[column] == 1.0 if test == "distance" else own[column] <= alpha
                 lines.append(_line(test, n, design, cell, procedure, published, rejected.to_numpy()))
-    table = pd.DataFrame(lines)
-    if len(table):
-        compared = table["procedure"].str.startswith("as published")
-        table["z"] = table["z"].where(compared)
-        table["differs"] = table["z"].abs() > stats.norm.isf(0.025 / compared.sum())
+    table = pd.DataFrame(lines, columns=list(COLUMNS))
+    compared = table["procedure"].astype(str).str.startswith("as published")
+    table["z"] = table["z"].where(compared)
+    table["differs"] = table["z"].abs() > stats.norm.isf(0.025 / max(int(compared.sum()), 1))
     cost = _frame(rows, "seconds").drop(columns="number").groupby(["n", "design"], sort=True).mean().reset_index()
     return Comparison(table, cost, sum(row.error is not None for row in rows), store.settings)
 
@@ -134,19 +136,10 @@ def _line(
     pooled = (count + published * PUBLISHED_REPLICATIONS) / (total + PUBLISHED_REPLICATIONS)
     error = float(np.sqrt(pooled * (1.0 - pooled) * (1.0 / total + 1.0 / PUBLISHED_REPLICATIONS)))
     difference = count / total - published
-    return {
-        "test": test,
-        "n": n,
-        "design": design,
-        "cell": cell,
-        "procedure": procedure,
-        "published": published,
-        "rate": count / total,
-        "low": float(interval.low),
-        "high": float(interval.high),
-        "replications": total,
-        "z": difference / error if error > 0.0 else 0.0,
-    }
+    z = difference / error if error > 0.0 else 0.0
+    ends = (float(interval.low), float(interval.high))
+    values = (test, n, design, cell, procedure, published, count / total, *ends, total, z)
+    return dict(zip(COLUMNS, values, strict=True))
 
 
 def _frame(rows: Iterable[Row], what: str = "result") -> pd.DataFrame:
