@@ -68,7 +68,9 @@ def test_a_replication_depends_on_its_number_alone(design):
     assert result == again
     assert result != other
     assert set(columns()) <= set(result)
-    assert all(0.0 <= value <= 1.0 for value in result.values())
+    assert all(0.0 <= value <= 1.0 for name, value in result.items() if not name.endswith(("low", "high")))
+    for name in ("R", "B", "(R+B)/2", "e*"):
+        assert 0.0 <= result[f"own: distance {name} low"] <= result[f"own: distance {name} high"]
     assert json.loads(json.dumps(result)) == result
     assert set(seconds) == {f"{kind} {part}" for kind in ("published", "own") for part in ("fit", "inference")}
     # a test that looks at some pairs of the null finds no larger p-value than one that looks at all, up to its lattice

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ PATIENCE = 120.0
 _TABLES = """
 create table if not exists settings (name text primary key, value text not null);
 create table if not exists replications (
-    task text primary key, result text, error text, seconds text not null
+    task text primary key, result blob, error text, seconds text not null
 ) without rowid;
 """
 
@@ -56,7 +57,7 @@ class Store:
 
     def add(self, row: Row) -> None:
         """Keep a row; if another process has finished the same task first, its row stays."""
-        result = None if row.result is None else json.dumps(row.result, sort_keys=True)
+        result = None if row.result is None else zlib.compress(json.dumps(row.result, sort_keys=True).encode(), 9)
         values = (row.task, result, row.error, json.dumps(row.seconds, sort_keys=True))
         with _connected(self.path) as connection:
             connection.execute("insert or ignore into replications values (?, ?, ?, ?)", values)
@@ -66,7 +67,8 @@ class Store:
         with _connected(self.path) as connection:
             found = connection.execute("select * from replications order by task").fetchall()
         for task, result, error, seconds in found:
-            yield Row(task, None if result is None else json.loads(result), error, json.loads(seconds))
+            values = None if result is None else json.loads(zlib.decompress(result))
+            yield Row(task, values, error, json.loads(seconds))
 
     def forget_failures(self) -> int:
         """Remove the failed replications, so that they are tried again; return their number."""

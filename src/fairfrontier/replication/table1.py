@@ -145,8 +145,8 @@ def _published(
         label = "" if kinks else ", no kinks"
         tests = _lda(ff, truth, lottery, method="paper", directions=options["directions"], kinks=kinks)
         result |= {f"LDA{label} {name}": value for name, value in tests.items()}
-        misses = _missed(ff, truth, lottery, method="paper", kinks=kinks)
-        result |= {f"distance{label} {name}": value for name, value in misses.items()}
+        found = _distances(ff, truth, lottery, method="paper", kinks=kinks)
+        result |= {f"distance{label} {name}": value for name, value in found.items()}
     return result
 
 
@@ -157,7 +157,7 @@ def _own(
     result["(R, B) left out"] = float(ff.test_best_points(truth["R"], truth["B"]).p_value[0])
     for method in ("robust", "sharp"):
         result |= {f"LDA {method} {name}": value for name, value in _lda(ff, truth, lottery, method=method).items()}
-    return result | {f"distance {name}": value for name, value in _missed(ff, truth, lottery).items()}
+    return result | {f"distance {name}": value for name, value in _distances(ff, truth, lottery).items()}
 
 
 def _lda(ff: FairFrontier, truth: Mapping[str, FloatArray], lottery: FloatArray, **how: Any) -> dict[str, float]:
@@ -169,14 +169,15 @@ def _lda(ff: FairFrontier, truth: Mapping[str, FloatArray], lottery: FloatArray,
     return {name: tests[name].p_value for name in fixed} | {"e*": in_use.p_value}
 
 
-def _missed(ff: FairFrontier, truth: Mapping[str, FloatArray], lottery: FloatArray, **how: Any) -> dict[str, float]:
-    """Whether the interval of the squared distance to F misses the true one: 1 or 0."""
+def _distances(ff: FairFrontier, truth: Mapping[str, FloatArray], lottery: FloatArray, **how: Any) -> dict[str, float]:
+    """Whether the interval of the squared distance to F misses the true one (1 or 0), its ends, and the estimated F."""
     fixed = {name: truth[name] for name in POINTS[:3]}
     intervals = cast(DistanceIntervals, ff.distance_to_fairest(risks=fixed, **how))
     in_use = cast(DistanceInterval, ff.distance_to_fairest(lottery, randomised=True, **how))
-    missed = {}
+    found = {f"F {label}": round(float(risk), 6) for label, risk in zip("rb", in_use.fairest.risk, strict=True)}
     for name in POINTS:
         low, high = (in_use if name == "e*" else intervals[name]).conf_int()
         true = float(((truth[name] - truth["F"]) ** 2).sum())
-        missed[name] = float(not low - 1e-12 <= true <= high + 1e-12)
-    return missed
+        found[name] = float(not low - 1e-12 <= true <= high + 1e-12)
+        found |= {f"{name} low": round(low, 6), f"{name} high": round(high, 6)}
+    return found
