@@ -52,7 +52,7 @@ def run(n=1_000_000):
     """Return the learner's share of the time of fit and predict."""
     X, y, group = sample(n)
     rule = FrontierRule(
-        "population", capacity=0.1, learner="boosting", learner_params={"max_iter": TREES}, random_state=0
+        weights="population", capacity=0.1, learner="boosting", learner_params={"max_iter": TREES}, random_state=0
     )
     with clocked(("fit", "predict_proba")) as learner:
         start = time.perf_counter()

@@ -27,7 +27,7 @@ def people(n=300, seed=0, discrete=False):
 def fitted(weights=None, data=None, fit=None, **options):
     X, y, g = people() if data is None else data
     options = {"learner": LOGIT, "random_state": 0} | options
-    return FrontierRule(weights, **options).fit(X, y, sensitive_features=g, **(fit or {}))
+    return FrontierRule(weights=weights, **options).fit(X, y, sensitive_features=g, **(fit or {}))
 
 
 def shares(g, w=None):

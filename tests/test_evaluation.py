@@ -93,7 +93,7 @@ def test_a_rule_is_evaluated_by_its_chances(kind):
     X, y, g = people(200, 1)
     train = people(300, 2, discrete=False)
     options = {"learner": LOGIT, "random_state": 0, "capacity": 0.3, "lower": 0.05, "loss": cost_loss(1.0, 3.0)}
-    rule = kind("population", groups=("men", "women"), **options).fit(*train[:2], sensitive_features=train[2])
+    rule = kind(weights="population", groups=("men", "women"), **options).fit(*train[:2], sensitive_features=train[2])
     a = rule.predict_proba(X)[:, 1]
     assert ((a > 0) & (a < 1)).any()
     check(evaluate(rule, X, y, g), y, g, a, costs=(1.0, 3.0), groups=("men", "women"))

@@ -19,7 +19,7 @@ NAMES = ["age", "income", "debt"]
 
 def linear(weights=None, data=None, fit=None, **options):
     X, y, g = people() if data is None else data
-    rule = LinearFrontierRule(weights, **({"learner": LOGIT, "random_state": 0} | options))
+    rule = LinearFrontierRule(weights=weights, **({"learner": LOGIT, "random_state": 0} | options))
     return rule.fit(X, y, sensitive_features=g, **(fit or {}))
 
 

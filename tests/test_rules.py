@@ -66,7 +66,9 @@ def test_scikit_learn_checks(kind):
 
 def test_in_a_pipeline():
     X, y, g = people()
-    pipe = make_pipeline(StandardScaler(), FrontierRule("population", learner=LOGIT, capacity=0.2, random_state=0))
+    pipe = make_pipeline(
+        StandardScaler(), FrontierRule(weights="population", learner=LOGIT, capacity=0.2, random_state=0)
+    )
     pipe.fit(X, y, frontierrule__sensitive_features=g)
     Z = StandardScaler().fit_transform(X)
     alone = fitted("population", (Z, y, g), capacity=0.2)
@@ -78,7 +80,7 @@ def test_in_a_pipeline():
 def test_cross_validated_predictions():
     X, y, g = people()
     folds = StratifiedKFold(3)
-    rule = FrontierRule((1, 2), learner=LOGIT, random_state=0)
+    rule = FrontierRule(weights=(1, 2), learner=LOGIT, random_state=0)
     found = cross_val_predict(rule, X, y, cv=folds, params={"sensitive_features": g})
     for train, held in folds.split(X, y):
         own = fitted((1, 2), (X[train], y[train], g[train]))

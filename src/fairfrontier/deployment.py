@@ -182,13 +182,13 @@ class FrontierDeployer(FrontierTester):
                 tuning=self.nuisance_.tuning,
             )
         rule = FrontierRule(
+            self.loss,
+            self.learner,
             weights,
+            capacity,
             direction=direction,
-            capacity=capacity,
             lower=lower,
             upper=upper,
-            loss=self.loss,
-            learner=self.learner,
             learner_params=self.learner_params,
             groups=self.groups_,
             positive=self.positive,

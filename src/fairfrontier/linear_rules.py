@@ -85,7 +85,7 @@ class LinearFrontierRule(FrontierRule):
         Names (of a frame) or numbers (of an array) of the covariates that the rule may use; default all.
     C : float
         Inverse strength of the ridge penalty on the coefficients of the standardised columns.
-    weights, direction, capacity, lower, upper, loss, learner, learner_params, groups, positive, n_folds, n_jobs, \
+    loss, learner, weights, capacity, direction, lower, upper, learner_params, groups, positive, n_folds, n_jobs, \
 random_state
         As for `FrontierRule`; the learner is used only to estimate the direction of "rawlsian" and "egalitarian".
 
@@ -97,16 +97,16 @@ random_state
 
     def __init__(
         self,
+        loss: str | Loss | Callable[..., Any] = "classification",
+        learner: Any = "logit-lasso",
         weights: Any = None,
+        capacity: float | None = None,
         *,
         features: Sequence[Any] | None = None,
         C: float = 1.0,
         direction: ArrayLike | None = None,
-        capacity: float | None = None,
         lower: Any = None,
         upper: Any = None,
-        loss: str | Loss | Callable[..., Any] = "classification",
-        learner: Any = "logit-lasso",
         learner_params: Mapping[str, Any] | None = None,
         groups: tuple[Any, Any] | None = None,
         positive: Any = None,
@@ -115,13 +115,13 @@ random_state
         random_state: Any = None,
     ) -> None:
         super().__init__(
+            loss,
+            learner,
             weights,
+            capacity,
             direction=direction,
-            capacity=capacity,
             lower=lower,
             upper=upper,
-            loss=loss,
-            learner=learner,
             learner_params=learner_params,
             groups=groups,
             positive=positive,

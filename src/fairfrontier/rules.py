@@ -92,19 +92,21 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
+    loss, learner
+        As for `FairFrontier`.
     weights : pair of non-negative numbers or str, optional
         How much the risk of each group counts, in the order of ``groups``; or "utilitarian" (equally, the default),
         "population" (by the groups' shares), "majority" (only the larger group), "best-for:<label>" (only that group),
         "rawlsian" (the smallest risk of the group worse off) or "egalitarian" (the fairest point). The last two are
         estimated from the training rows by cross-fitting.
-    direction : pair, optional
-        Any direction of the circle instead of weights; negative coordinates want low risks.
     capacity : float, optional
         Largest share of people to be treated. The cut-off is fitted on the training rows.
+    direction : pair, optional
+        Any direction of the circle instead of weights; negative coordinates want low risks.
     lower, upper : number or function of X, optional
         Bounds on every person's chance of treatment; a function maps covariates, a pandas frame or an array (n, p), to
         bounds (n,).
-    loss, learner, learner_params, groups, positive
+    learner_params, groups, positive
         As for `FairFrontier`. Without ``positive`` the larger of two labels counts as 1, as everywhere in scikit-learn.
     n_folds : int
         Folds for estimating the direction of "rawlsian" and "egalitarian".
@@ -129,21 +131,21 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> from fairfrontier import FrontierRule
     >>> from fairfrontier.datasets import make_liu_molinari
     >>> X, y, group = make_liu_molinari(1000, random_state=0)
-    >>> rule = FrontierRule("population", learner="factored-logit", capacity=0.1, random_state=0)
+    >>> rule = FrontierRule(learner="factored-logit", weights="population", capacity=0.1, random_state=0)
     >>> rule.fit(X, y, sensitive_features=group).predict_proba(X)[:, 1].mean().round(6)
     np.float64(0.1)
     """
 
     def __init__(
         self,
-        weights: Any = None,
-        *,
-        direction: ArrayLike | None = None,
-        capacity: float | None = None,
-        lower: Any = None,
-        upper: Any = None,
         loss: str | Loss | Callable[..., Any] = "classification",
         learner: Any = "logit-lasso",
+        weights: Any = None,
+        capacity: float | None = None,
+        *,
+        direction: ArrayLike | None = None,
+        lower: Any = None,
+        upper: Any = None,
         learner_params: Mapping[str, Any] | None = None,
         groups: tuple[Any, Any] | None = None,
         positive: Any = None,
@@ -151,13 +153,13 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.weights = weights
-        self.direction = direction
-        self.capacity = capacity
-        self.lower = lower
-        self.upper = upper
         self.loss = loss
         self.learner = learner
+        self.weights = weights
+        self.capacity = capacity
+        self.direction = direction
+        self.lower = lower
+        self.upper = upper
         self.learner_params = learner_params
         self.groups = groups
         self.positive = positive
