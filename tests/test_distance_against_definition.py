@@ -378,10 +378,10 @@ def p_value_at_fairest(f, f_draws, e, e_draws):
     return (1 + sum(reaching)) / (1 + B)
 
 
-def sharp_interval(metric, f, f_draws, e, e_draws, doubt, alpha=0.05):
-    """Quantiles of the recomputed distance, at F and at F less the doubt; the lower end 0 if e may be F."""
+def sharp_interval(metric, f, f_draws, e, e_draws, shifts, alpha=0.05):
+    """Quantiles of the recomputed distance, at F and at F less each of the shifts; the lower end 0 if e may be F."""
     ends, p = [], []
-    for shift in (0.0, doubt):
+    for shift in (0.0, *shifts):
         distances = [METRICS[metric](e_draws[b], [f_draws[b] - shift] * 2) for b in range(B)]
         ends.append(np.quantile(distances, [alpha / 2.0, 1.0 - alpha / 2.0]))
         p.append(p_value_at_fairest(f - shift, f_draws - shift, e, e_draws))
@@ -402,12 +402,15 @@ def test_sharp_by_hand(case, request):
             draws = case.context.draw(q, None if losses is None else losses[None], hold_rules=True)
             doubt = max(plain.plug_in(case.scores, q) - plain.h(case.scores, q), 0.0)
             assert doubt > 0.05 or "overconfident" not in request.node.name
+            # F is the largest value over directions, so at this one it may be too low
+            shifts = (doubt, f + plain.line_infimum(case.scores))
+            assert shifts[1] <= 1e-12
             f_draws, e_draws = -draws.h[:, 0], drawn_risks(draws, losses, e)
-            low, high, p = sharp_interval(metric, f, f_draws, e, e_draws, doubt)
+            low, high, p = sharp_interval(metric, f, f_draws, e, e_draws, shifts)
             assert found.cases["crosses"] == pytest.approx((low, high), abs=1e-10)
             assert (found.cases["crosses"][0] == 0.0) == (p > 0.05)
             seen.add(p > 0.05)
-            ends = [np.quantile(f_draws - shift, [0.025, 0.975]) for shift in (0.0, doubt)]
+            ends = [np.quantile(f_draws - shift, [0.025, 0.975]) for shift in (0.0, *shifts)]
             if list(found.fairest.ruled_out) == ["above", "below"]:
                 assert found.conf_int() == found.cases["crosses"]
                 expected = [np.min(ends), np.max(ends)]
@@ -739,7 +742,7 @@ def test_the_regret_moves_f_and_its_draws(corrected):
     loss = corrected.y + corrected.a * (1.0 - 2.0 * corrected.y)
     draws = ff.feasible_set().context.draw(q, loss[None], hold_rules=True)
     f_draws = np.array([-draws.h[b, 0] - own[b % 4] for b in range(B)])
-    low, high, _ = sharp_interval("sqeuclidean", f, f_draws, found.risk, draws.risks[:, 0], doubt=0.0)
+    low, high, _ = sharp_interval("sqeuclidean", f, f_draws, found.risk, draws.risks[:, 0], ())
     assert found.cases["crosses"] == pytest.approx((low, high), abs=1e-10)
     ends = np.quantile(f_draws, [0.025, 0.975])
     np.testing.assert_allclose(found.fairest.conf_int(), [ends, ends], atol=1e-10)
@@ -837,7 +840,8 @@ def test_differences_by_hand(case):
     losses = np.array([case.losses(name) for name in ("coin", "rule")])
     draws = case.context.draw(q, losses, hold_rules=True)
     ends = []
-    for shift in (0.0, max(plain.plug_in(case.scores, q) - plain.h(case.scores, q), 0.0)):
+    too_high = max(plain.plug_in(case.scores, q) - plain.h(case.scores, q), 0.0)
+    for shift in (0.0, too_high, plain.line_infimum(case.scores) - plain.h(case.scores, q)):
         F = [np.full(2, -draws.h[b, 0] - shift) for b in range(B)]
         each = [sum((draws.risks[b, 0] - F[b]) ** 2) - sum((draws.risks[b, 1] - F[b]) ** 2) for b in range(B)]
         ends.append(np.quantile(each, [0.025, 0.975]))

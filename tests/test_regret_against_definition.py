@@ -376,8 +376,10 @@ def test_a_perfect_learner_has_no_regret_and_nothing_is_corrected():
     np.testing.assert_array_equal(corrected.points_, plain_fit.points_)
     np.testing.assert_array_equal(corrected.feasible_set().vertices, plain_fit.feasible_set().vertices)
     np.testing.assert_array_equal(corrected.frontier().points, plain_fit.frontier().points)
-    intervals = [ff.distance_to_fairest(risks=[0.4, 0.5]).conf_int() for ff in (corrected, plain_fit)]
-    assert intervals[0] == intervals[1]
+    (low, high), (lowest, highest) = (
+        ff.distance_to_fairest(risks=[0.4, 0.5]).conf_int() for ff in (corrected, plain_fit)
+    )
+    assert lowest <= low < high <= highest  # without refits the interval allows for what they would have told
 
 
 def test_the_estimate_is_of_the_size_of_the_true_regret_and_shrinks_with_the_rows():

@@ -9,9 +9,11 @@ Where F lies depends on where the feasible set lies, so there are three cases, a
 ``paper``: exact infimum of h^, draws by the numerical directional derivative (or, without kinks, the closed-form
 limit), symmetric interval. ``sharp``: the direction of F is chosen by the plug-in criterion, which avoids the bias of
 minimising the noisy h^; the distance is recomputed in every draw, and its quantiles are the ends of the interval, the
-lower one 0 where the data do not tell the algorithm's risks from F. The learned rule's value makes F too high, by its
-regret. If that was estimated it is taken off; if not, the interval also covers the plug-in value of F, which takes the
-learned nuisances at their word and is, for noisy ones, too low.
+lower one 0 where the data do not tell the algorithm's risks from F. Two errors do not show in the draws. The learned
+rule's value makes F too high, by its regret, and a direction that is not quite F's makes it too low, since F is the
+largest value over directions. If the regret was estimated it is taken off. If not, the interval also covers the plug-in
+value of F, which takes the learned nuisances at their word and is, for noisy ones, too low, and the exact infimum,
+which is too high.
 """
 
 from __future__ import annotations
@@ -100,8 +102,8 @@ class Crossing:
     """Draws for the case that the set crosses the line.
 
     ``f`` is F's coordinate with draws (B,), ``risks`` (J, 2) those of the algorithms with draws (B, J, 2). For the
-    published method the draws are perturbations of size ``step``, else ``step`` is None and ``f`` may be too high by up
-    to ``doubt``.
+    published method the draws are perturbations of size ``step``, else ``step`` is None and ``f`` may be too high or
+    too low by up to ``too_high`` and ``too_low``.
     """
 
     f: float
@@ -110,7 +112,12 @@ class Crossing:
     risk_draws: FloatArray
     step: float | None
     n_obs: int
-    doubt: float = 0.0
+    too_high: float = 0.0
+    too_low: float = 0.0
+
+    @property
+    def _shifts(self) -> set[float]:
+        return {0.0, self.too_high, -self.too_low}
 
     def interval(self, value_at: Callable[[FloatArray, FloatArray], FloatArray], alpha: float) -> tuple[float, float]:
         """Interval of level 1 - alpha for a function of the risks (..., J, 2) and of F's coordinate (...)."""
@@ -120,12 +127,12 @@ class Crossing:
             half = critical_value(change, alpha) / np.sqrt(self.n_obs)
             return value - half, value + half
         levels = [alpha / 2.0, 1.0 - alpha / 2.0]
-        ends = [np.quantile(value_at(self.risk_draws, self.f_draws - shift), levels) for shift in {0.0, self.doubt}]
+        ends = [np.quantile(value_at(self.risk_draws, self.f_draws - shift), levels) for shift in self._shifts]
         return float(np.min(ends)), float(np.max(ends))
 
     def at_fairest(self, j: int) -> float:
         """P-value of the null that algorithm ``j`` attains F, for draws that are not perturbations."""
-        return max(self._at(j, self.f - shift, self.f_draws - shift) for shift in {0.0, self.doubt})
+        return max(self._at(j, self.f - shift, self.f_draws - shift) for shift in self._shifts)
 
     def _at(self, j: int, f: float, f_draws: FloatArray) -> float:
         error = self.risk_draws[:, j] - f_draws[:, None]
@@ -315,8 +322,12 @@ def _crossing(
     if method == "sharp":
         draws = context.correct(context.draw(q[None], losses, hold_rules=True))
         risk_draws = np.concatenate([draws.risks, still], axis=1)
-        too_high = max(float(function.plug_in().h(q)[0] - draws.h_hat[0]), 0.0) if context.regret is None else 0.0
-        return Crossing(-float(draws.h_hat[0]), -draws.h[:, 0], risks, risk_draws, None, n, too_high), q
+        f, too_high, too_low = -float(draws.h_hat[0]), 0.0, 0.0
+        if context.regret is None:
+            too_high = max(f + float(function.plug_in().h(q)[0]), 0.0)
+            exact = -function.estimate.line_infimum().value
+            too_low = max(exact - f, 0.0) if np.isfinite(exact) else 0.0
+        return Crossing(f, -draws.h[:, 0], risks, risk_draws, None, n, too_high, too_low), q
     value = function.estimate.line_infimum().value
     if kinks:
         step = step_size(n)
