@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
 from ..datasets import liu_molinari_truth, make_liu_molinari
 from ..datasets.designs import Design
 from ..frontier import FairFrontier
@@ -55,5 +53,4 @@ def _draw_design(ax: Any, design: Design, rows: int, seed: int, n_boot: int) -> 
     title = {"balanced": "group-balanced design", "skewed": "skewed design"}[design]
     ax.set(xlabel="risk of group r", ylabel="risk of group b", title=title, aspect="equal")
     ax.set(xlim=(low, high), ylim=(low, high))
-    ax.legend(loc="upper right", frameon=False)
-    ax.set_xticks(np.arange(0.2, 0.85, 0.1))
+    ax.legend(loc="upper left", framealpha=1.0, edgecolor="none")
