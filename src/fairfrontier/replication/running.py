@@ -84,8 +84,9 @@ def _on_dask(tasks: Sequence[Task], replicate: Replicate, address: str, n_jobs: 
         cluster, client = None, Client(address)
     try:
         futures = [client.submit(attempt, task, replicate, key=f"replication-{task.name}", pure=True) for task in tasks]
-        for future, row in as_completed(futures, with_results=True):
-            yield row
+        # results are fetched one by one: one that was lost with its worker is then computed again and waited for
+        for future in as_completed(futures):
+            yield future.result()
             future.release()
     finally:
         client.close()
