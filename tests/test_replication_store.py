@@ -163,7 +163,9 @@ def test_a_dask_cluster_gives_the_same_bits(store, undisturbed):
 def test_a_dask_worker_killed_in_the_middle(store, undisturbed):
     distributed = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         victims = [info["pid"] for info in client.run(lambda: {"pid": os.getpid()}).values()]

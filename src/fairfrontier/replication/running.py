@@ -15,6 +15,10 @@ from .store import Row, Store
 Outcome = tuple[Mapping[str, Any], Mapping[str, float]]
 """What a replication returns: its result and the core seconds of its parts."""
 Replicate = Callable[..., Outcome]
+TRIES = 5
+"""How often a task is handed to a cluster whose workers die with its result."""
+FETCHING = 60.0
+"""Seconds within which a finished result must arrive from a worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +82,29 @@ def _on_dask(tasks: Sequence[Task], replicate: Replicate, address: str, n_jobs: 
             "Running on a cluster needs dask, which is not installed: install fairfrontier[dask]."
         ) from error
     if address == "local":
-        cluster = LocalCluster(n_workers=n_jobs, threads_per_worker=1, processes=True, dashboard_address=None)
+        cluster = LocalCluster(n_workers=n_jobs, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0")
         client = Client(cluster)
     else:
         cluster, client = None, Client(address)
     try:
-        futures = [client.submit(attempt, task, replicate, key=f"replication-{task.name}", pure=True) for task in tasks]
-        # results are fetched one by one: one that was lost with its worker is then computed again and waited for
-        for future in as_completed(futures):
-            yield future.result()
+        given: dict[str, tuple[Task, int]] = {}
+
+        def submit(task: Task, number: int) -> Any:
+            future = client.submit(attempt, task, replicate, key=f"{task.name} ({number})", pure=False)
+            given[future.key] = (task, number)
+            return future
+
+        waiting = as_completed([submit(task, 1) for task in tasks])
+        for future in waiting:
+            task, number = given.pop(future.key)
+            try:
+                row = future.result(timeout=FETCHING)
+            except Exception as error:  # the replication itself never raises: its result was lost with its worker
+                if number < TRIES:
+                    waiting.add(submit(task, number + 1))
+                    continue
+                row = Row(task.name, None, f"{type(error).__name__}: {error}", {"all": 0.0})
+            yield row
             future.release()
     finally:
         client.close()
