@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 .PHONY: help demo test lint bench slow table1 figure5 clean always
 
 help:
-	@echo "make demo   fit a generated sample, print the summary, write a picture to demo-output/"
+	@echo "make demo   audit two scores of a generated hospital, write a picture to demo-output/"
 	@echo "make test   lint, then the fast tests"
 	@echo "make lint   ruff, mypy, import directions"
 	@echo "make slow   the Monte Carlo checks"
@@ -55,5 +55,5 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks
 
 clean:
-	@rm -rf $(VENV) demo-output build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) demo-output example-output build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -58,6 +58,7 @@ def test_errors_have_their_standard_base(name, base):
         "GroupDeterminedWarning",
         "DroppedRowsWarning",
         "EmptySetWarning",
+        "CapacityWarning",
     ],
 )
 def test_warnings_can_be_silenced_together(name):

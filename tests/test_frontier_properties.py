@@ -562,6 +562,11 @@ def test_plot_names_groups_and_algorithms():
     low, high = ax.get_xlim()
     for a in names.values():  # everything drawn is in view
         assert ((low < ff.risks(a).risk) & (ff.risks(a).risk < high)).all()
+    near = ff.plot(decisions={"in use": names["algorithm 2"]}, zoom=True)
+    assert near.get_xlim()[1] - near.get_xlim()[0] < high - low
+    corner = np.vstack([ff.points_.to_numpy()[:, :2], ff.frontier().points, ff.risks(names["algorithm 2"]).risk])
+    assert (near.get_xlim()[0] < corner.min()) & (corner.max() < near.get_xlim()[1])
+    plt.close(near.figure)
     single = ff.plot(decisions=data.y)
     assert "algorithm" in [text.get_text() for text in single.get_legend().get_texts()]
     plt.close(figure)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from fairfrontier.errors import EmptySetWarning, InputError
 from fairfrontier.geometry import improvement_corners, improves, unit_circle
-from fairfrontier.sets import best_points, configuration, fa_frontier, feasible_set, pareto_frontier
+from fairfrontier.sets import attained_hull, best_points, configuration, fa_frontier, feasible_set, pareto_frontier
 from fairfrontier.support import build_support_function, make_scores
 
 
@@ -235,3 +235,17 @@ def test_a_tiny_segment_far_from_the_origin_is_not_empty():
         assert not polygon.is_empty
         q = unit_circle(40, 0.01)
         np.testing.assert_allclose(polygon.support(q), (q @ ends.T).max(axis=1), atol=1e-10)
+
+
+@given(plain.score_samples())
+def test_hull_of_attained_risks_holds_every_rule_and_the_polygon(case):
+    arcs = build_support_function(case[0]).estimate
+    hull = attained_hull(arcs)
+    attained = arcs.support_set(unit_circle(720))
+    q = unit_circle(360)
+    scale = max(float(np.abs(attained).max()), 1e-300)
+    # the hull reaches as far in every direction as the farthest rule does, and no farther
+    np.testing.assert_allclose((q @ hull.T).max(axis=1), (q @ attained.T).max(axis=1), atol=1e-9 * scale)
+    polygon = arcs.half_plane_polygon(None)
+    if len(polygon):
+        assert ((q @ polygon.T).max(axis=1) <= arcs.h(q) + 1e-9 * scale).all()

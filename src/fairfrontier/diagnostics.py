@@ -243,8 +243,8 @@ def largest_strip_share(angle: FloatArray, length: FloatArray, weight: FloatArra
 
 
 def all_discrete(X: Any) -> bool:
-    """Tell whether every covariate is non-numeric or has at most max(20, n/10) distinct values."""
-    most = max(20, len(X) // 10)
+    """Tell whether every covariate is non-numeric or has few distinct values: at most n/10, from 20 to 500."""
+    most = min(max(20, len(X) // 10), 500)
     return all(not numeric or len(np.unique(values)) <= most for _, values, numeric in _columns(X))
 
 

@@ -129,6 +129,7 @@ class FairFrontier(FrontierDeployer):
         decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
         region: FrontierRegion | None = None,
         skew: GroupSkewTest | None = None,
+        zoom: bool = False,
     ) -> Any:
         """Draw the feasible set, the frontier and the points; returns the axes.
 
@@ -142,6 +143,8 @@ class FairFrontier(FrontierDeployer):
             A confidence set from `frontier_confidence_set` or `pareto_confidence_set`.
         skew : GroupSkewTest, optional
             A result of `test_group_skew`, whose confidence set of the two best points is outlined.
+        zoom : bool
+            Show the corner with the frontier and the algorithms instead of the whole set.
         """
         self._check_fitted()
         try:
@@ -152,7 +155,7 @@ class FairFrontier(FrontierDeployer):
             ) from error
         named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
         risks = {name: self.risks(values) for name, values in (named or {}).items()}
-        return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew)
+        return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew, zoom=zoom)
 
     def _region(self, kind: Kind, alpha: float | None, directions: int) -> FrontierRegion:
         self._check_fitted()

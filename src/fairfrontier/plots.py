@@ -9,6 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy import stats
 
+from .sets import attained_hull
+
 if TYPE_CHECKING:
     from .estimation import Risks
     from .frontier import FairFrontier
@@ -26,9 +28,11 @@ def plot_frontier(
     risks: Mapping[str, Risks] | None = None,
     region: FrontierRegion | None = None,
     skew: GroupSkewTest | None = None,
+    zoom: bool = False,
 ) -> Any:
     """Draw the estimated feasible set, its frontier, the best and fairest points, and algorithms.
 
+    The set is the convex hull of the risks of the rules found (after a regret correction: the corrected polygon).
     Error bars of an algorithm are 1 - alpha intervals for each of its two risks by itself. A confidence
     ``region`` covers each point of the frontier, not the whole curve, with its level. The outlines of a test of group
     ``skew`` are the joint confidence set of the two best points, projected on each.
@@ -36,7 +40,7 @@ def plot_frontier(
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 6.0), layout="constrained")
     r, b = ff.groups_
-    polygon = ff.feasible_set().vertices
+    polygon = attained_hull(ff.support_function_.estimate) if ff.regret_ is None else ff.feasible_set().vertices
     if len(polygon):
         ax.fill(*polygon.T, facecolor=_SET, edgecolor="#d9a79a", linewidth=0.8, label="feasible set (estimate)")
     if region is not None:
@@ -70,11 +74,12 @@ def plot_frontier(
             capsize=2,
             label=name,
         )
-    shown = np.vstack([polygon, points, *[a.risk for a in (risks or {}).values()], *shown_sets])
+    corner = [points, curve, *[a.risk for a in (risks or {}).values()]]
+    shown = np.vstack(corner if zoom else [polygon, *corner, *shown_sets])
     low, high = float(shown.min()), float(shown.max())
-    margin = 0.05 * (high - low or 1.0)
+    margin = (0.2 if zoom else 0.05) * (high - low or 1.0)
     ends = (low - margin, high + margin)
-    ax.plot(ends, ends, linestyle="--", linewidth=1.0, color=_LINE, zorder=0, label="equal risks")
+    ax.plot(ends, ends, linestyle="--", linewidth=1.0, color=_LINE, zorder=1.5, label="equal risks")
     ax.set(xlim=ends, ylim=ends, aspect="equal", xlabel=f"risk of group {r}", ylabel=f"risk of group {b}")
     ax.legend(loc="best", fontsize=8, frameon=False)
     return ax

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.spatial import ConvexHull, QhullError
 
 from ._typing import ArrayLike, BoolArray, FloatArray
 from .errors import EmptySetWarning, InputError
@@ -160,6 +161,19 @@ def feasible_set(arcs: Arcs, regret: Regret | None = None) -> FeasibleSet:
             stacklevel=2,
         )
     return FeasibleSet(arcs, vertices)
+
+
+def attained_hull(arcs: Arcs, n_directions: int = 720) -> FloatArray:
+    """Return the convex hull (k, 2) of the risk pairs of rules in many directions, counter-clockwise.
+
+    It is what lotteries between these rules attain. Where the estimate of h is not convex it is larger than the
+    intersection of half planes, and the estimated frontier lies on or within it, not outside: it is what pictures show.
+    """
+    points = np.unique(arcs.support_set(unit_circle(n_directions)), axis=0)
+    try:
+        return np.asarray(points[ConvexHull(points).vertices])
+    except (QhullError, ValueError):  # all on one line
+        return points
 
 
 @dataclass(frozen=True, slots=True)

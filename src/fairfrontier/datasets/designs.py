@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -12,10 +10,9 @@ import pandas as pd
 from scipy import stats
 from scipy.special import expit, ndtr, ndtri
 
-from .._typing import ArrayLike, FloatArray, IntArray
+from .._typing import FloatArray, IntArray
 from ..errors import InputError
-from ..sets import best_points
-from ..support import Arcs, build_support_function, make_scores
+from .truth import PopulationTruth, population_truth
 
 Design = Literal["balanced", "skewed"]
 N_FEATURES = 20
@@ -55,42 +52,6 @@ def make_liu_molinari(n: int, design: Design = "balanced", random_state: Any = N
     return Dataset(pd.DataFrame(x, columns=columns), y, group)
 
 
-@dataclass(frozen=True, slots=True)
-class PopulationTruth:
-    """Population values of a design under classification loss; coordinates are (group 1, group 0).
-
-    ``R``, ``B``, ``F`` are the best point of group 1, of group 0 and the fairest point.
-    """
-
-    design: Design
-    R: FloatArray
-    B: FloatArray
-    F: FloatArray
-    _arcs: Arcs
-    _x: FloatArray
-
-    def support(self, q: ArrayLike) -> FloatArray:
-        """Population support function at directions ``q`` (k, 2), shape (k,)."""
-        return self._arcs.h(q)
-
-    def support_set(self, q: ArrayLike) -> FloatArray:
-        """Population risk pairs attained in directions ``q`` (k, 2), shape (k, 2)."""
-        return self._arcs.support_set(q)
-
-    def risks(self, decide: Callable[[pd.DataFrame], ArrayLike]) -> FloatArray:
-        """Population risk pair of an algorithm: ``decide`` maps covariates to decisions in [0, 1].
-
-        Only the first four covariates matter for the outcome; the others are drawn independently.
-        """
-        n = len(self._x)
-        rest = _covariates(np.random.default_rng(20_25).random((n, N_FEATURES)))[:, 4:]
-        columns = [f"x{j}" for j in range(1, N_FEATURES + 1)]
-        a = np.asarray(decide(pd.DataFrame(np.hstack([self._x, rest]), columns=columns)), dtype=float)
-        success = _success_probabilities(self._x, self.design)
-        # E[a 1{y=0} + (1-a) 1{y=1}] in each group
-        return np.array([float(np.mean(p + a * (1.0 - 2.0 * p))) for p in success])
-
-
 @lru_cache(maxsize=2)
 def liu_molinari_truth(design: Design = "balanced") -> PopulationTruth:
     """Population values of a design by averaging over 2^20 scrambled Sobol points of the covariates.
@@ -104,22 +65,13 @@ def liu_molinari_truth(design: Design = "balanced") -> PopulationTruth:
     """
     _check_design(design)
     x = _covariates(stats.qmc.Sobol(4, rng=np.random.default_rng(12)).random_base2(20))
-    in_r, in_b = _success_probabilities(x, design)
-    # Stack two copies of the points, one per group, with weights mu_g: then group sums of
-    # E[loss | x, G=g] are population risks, and Dtheta^g = mu_g E[dl | x, G=g] in both copies.
-    mean_dl = np.column_stack([1.0 - 2.0 * in_r, 1.0 - 2.0 * in_b])
-    t = mean_dl * np.array([SHARE_R, 1.0 - SHARE_R])
-    n = len(x)
-    scores = make_scores(
-        l0=np.concatenate([in_r, in_b]),
-        dl=np.concatenate([mean_dl[:, 0], mean_dl[:, 1]]),
-        t=np.vstack([t, t]),
-        is_r=np.repeat([True, False], n),
-        weight=np.repeat([SHARE_R, 1.0 - SHARE_R], n),
-    )
-    arcs = build_support_function(scores).estimate
-    points = best_points(arcs)
-    return PopulationTruth(design, points.R, points.B, points.F, arcs, x)
+
+    def covariates() -> pd.DataFrame:
+        # only the first four matter for the outcome; the others are drawn independently
+        rest = _covariates(np.random.default_rng(20_25).random((len(x), N_FEATURES)))[:, 4:]
+        return pd.DataFrame(np.hstack([x, rest]), columns=[f"x{j}" for j in range(1, N_FEATURES + 1)])
+
+    return population_truth(design, covariates, _success_probabilities(x, design), SHARE_R)
 
 
 def _check_design(design: str) -> None:

@@ -1,0 +1,26 @@
+"""A progress bar for repetitions: done, rate, time left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from .store import Row
+
+
+@contextmanager
+def counting(console: Console, what: str, total: int) -> Iterator[Callable[[Row], None]]:
+    """Yield a function that is told every finished row."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console) as bar:
+        task = bar.add_task(what, total=total)
+
+        def finished(row: Row) -> None:
+            bar.advance(task)
+            if row.error is not None:
+                console.print(f"{row.task} failed: {row.error}")
+
+        yield finished

@@ -1,0 +1,65 @@
+"""The example scripts run and print what the package finds."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shared import shared_path
+
+from fairfrontier import FairFrontier
+from fairfrontier.datasets import fetch_compas, make_liu_molinari
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
+def test_compas_prints_what_the_package_finds(tmp_path):
+    path = shared_path("data", "compas_two_years.csv")
+    command = [sys.executable, EXAMPLES / "compas.py", "--path", path, "--out", tmp_path / "out", "--quick"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert run.stderr == ""
+    assert (tmp_path / "out" / "compas.png").read_bytes().startswith(b"\x89PNG")
+
+    data = fetch_compas(path=path)
+    risky = (data.decile_score >= 5).astype(int)
+    told = dict(re.findall(r"^  (with\w* the score)\? (.+)$", run.stdout, re.MULTILINE))
+    for name, X in {
+        "without the score": data.X,
+        "with the score": data.X.assign(decile_score=data.decile_score),
+    }.items():
+        ff = FairFrontier(learner="factored-logit", n_boot=200, random_state=1)
+        ff.fit(X, data.y, sensitive_features=data.sensitive_features)
+        test = ff.test_lda(risky)
+        assert told.pop(name) == f"{test.verdict}, p-value {test.p_value:.3f}"
+    assert told == {}
+
+    found = ff.alternatives(risky, 4, capacity=risky.mean())
+    assert f"people risky: {len(found)}\n" in run.stdout
+    for number, line in found.table.iterrows():
+        expected = [f"{number}", *(f"{risk:.3f}" for risk in found.risks[number])]
+        expected += [f"{line[f'treated {label}']:.3f}" for label in ("Caucasian", "African-American")]
+        expected += [f"{line['gain in gap']:.3f}", f"{line['agreement']:.3f}", f"{line['flagged']}"]
+        assert re.search(rf"^{r' +'.join(map(re.escape, expected))}$", run.stdout, re.MULTILINE)
+    assert re.search(r"^  Caucasian: 32\.8% ", run.stdout, re.MULTILINE)
+    assert re.search(r"^  African-American: 35\.1% ", run.stdout, re.MULTILINE)
+    assert "all covariates are discrete" in run.stdout
+
+
+def test_compas_has_words_for_every_verdict():
+    spec = importlib.util.spec_from_file_location("compas_example", EXAMPLES / "compas.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    X, y, group = make_liu_molinari(2000, design="skewed", random_state=1)
+    ff = FairFrontier(learner="factored-logit", n_boot=200, random_state=1).fit(X, y, sensitive_features=group)
+    tests = [ff.test_lda(risks=risks) for risks in ([0.45, 0.5], [0.18, 0.38], [0.05, 0.05])]
+    assert [test.verdict for test in tests] == ["lda-shown", "no-evidence", "not-comparable"]
+    shown, open_, beaten = (example.in_words(test) for test in tests)
+    gain, least = tests[0].witness.gain, tests[0].witness.lower_bounds(0.05)
+    for g, b, where in zip(gain, least, ("for 1", "for 0", "in the gap"), strict=True):
+        assert f"{100 * g:.1f} points {where} (at least {100 * b:.1f})" in shown
+    assert f"up to {100 * tests[1].gain_bound:.1f} points" in open_
+    assert "beats the estimated frontier" in beaten
