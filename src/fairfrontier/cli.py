@@ -1,26 +1,24 @@
-"""The command line: ``fairfrontier demo``, ``simulate``, ``replicate`` and ``version``."""
+"""The command line: ``fairfrontier audit``, ``demo``, ``simulate``, ``replicate`` and ``version``."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from . import __version__
-from .datasets import hospital_truth, make_hospital
-from .datasets.hospital import GROUPS as HOSPITAL_GROUPS
+from ._progress import progress_bar
+from .audit.demo import DEMO_STORY, demo_plan, demo_truth
+from .audit.files import read_table
+from .audit.plan import AuditPlan, make_plan
+from .audit.request import AuditRequest, override, read_config
+from .audit.running import run_audit
+from .audit.writing import PAGE, RECORD, check_folder, write_audit
 from .errors import FairFrontierError, InputError
-from .frontier import FairFrontier
-from .inference.distance_results import DistanceIntervals
-from .inference.results import LDATests
-
-DEMO_STORY = """\
-A hospital has places in a care programme for a tenth of its patients. Two scores could choose them: one predicts what
-a patient will cost, the other how many chronic conditions a patient will have. A patient needs the programme who will
-have more than three. Less is spent on Black patients than on White ones who are as ill. The patients are made up.
-"""
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Audit decision algorithms for two groups.")
 
@@ -32,35 +30,83 @@ def version() -> None:
 
 
 @app.command()
+def audit(
+    data: Annotated[str | None, typer.Argument(help="Table: CSV, Parquet, Feather or Excel.")] = None,
+    outcome: Annotated[str | None, typer.Option(help="Column of the outcome.")] = None,
+    group: Annotated[str | None, typer.Option(help="Column of the group.")] = None,
+    decision: Annotated[str | None, typer.Option(help="Column of the algorithm's decisions, 0 or 1.")] = None,
+    score: Annotated[str | None, typer.Option(help="Column of its score instead, with --threshold or --top.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="Scores above this are treated.")] = None,
+    top: Annotated[float | None, typer.Option(help="Share of people with the highest scores, who are treated.")] = None,
+    algorithm: Annotated[list[str] | None, typer.Option(help="Another algorithm: NAME=COLUMN of decisions.")] = None,
+    features: Annotated[list[str] | None, typer.Option(help="Covariates, separated by commas; repeatable.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="Columns that are no covariates.")] = None,
+    groups: Annotated[str | None, typer.Option(help="The two groups to compare: A,B.")] = None,
+    positive: Annotated[str | None, typer.Option(help="Label of the outcome that counts as 1.")] = None,
+    score_as_feature: Annotated[
+        bool | None, typer.Option("--score-as-feature/--no-score-as-feature", help="May rules use the score?")
+    ] = None,
+    loss: Annotated[str | None, typer.Option(help="classification or squared.")] = None,
+    learner: Annotated[str | None, typer.Option(help="Learner by name; it decides.")] = None,
+    folds: Annotated[int | None, typer.Option(help="Folds of the cross-fitting.")] = None,
+    repetitions: Annotated[int | None, typer.Option(help="Repetitions of the cross-fitting.")] = None,
+    draws: Annotated[int | None, typer.Option(help="Bootstrap draws.")] = None,
+    capacity: Annotated[float | None, typer.Option(help="Largest share of people a rule may treat.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Level of the tests.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything random.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of sampling weights.")] = None,
+    clusters: Annotated[str | None, typer.Option(help="Column of clusters.")] = None,
+    robustness: Annotated[
+        bool | None, typer.Option("--robustness/--no-robustness", help="More learners and seeds beside the verdict.")
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="Encoding of a text file.")] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file of these settings; options given here win.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory of the audit.")] = Path("audit"),
+    jobs: Annotated[int | None, typer.Option(help="Parallel jobs; -1 for all cores.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")] = False,
+    fail_on: Annotated[str | None, typer.Option(help="'lda': exit code 3 if an alternative is shown.")] = None,
+) -> None:
+    """Audit a decision algorithm for less discriminatory alternatives.
+
+    Exit codes: 0 done, 2 bad input, 3 an alternative is shown (with --fail-on lda), 130 interrupted.
+    """
+    given = {
+        name: value
+        for name, value in locals().items()
+        if name not in ("algorithm", "features", "exclude", "groups", "config", "out", "jobs", "dry_run", "fail_on")
+    }
+    given["features"], given["exclude"] = (tuple(values) if values else None for values in (features, exclude))
+    given["groups"] = tuple(label.strip() for label in groups.split(",")) if groups else None
+    console = _console()
+    with _exit_codes(console):
+        if fail_on not in (None, "lda"):
+            raise InputError("bad-option", f"--fail-on knows 'lda' only, got {fail_on!r}.")
+        given["algorithms"] = _named_columns(algorithm) if algorithm else None
+        request = override(read_config(config) if config else AuditRequest(), given).check()
+        plan = make_plan(read_table(request.data, request.encoding), request)
+        if dry_run:
+            console.print("\n".join(plan.lines()))
+            return
+        shown = _audit(console, plan, out, jobs)
+        if shown and fail_on == "lda":
+            raise typer.Exit(3)
+
+
+@app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory for the picture.")] = Path("demo-output"),
+    out: Annotated[Path, typer.Option(help="Directory of the audit.")] = Path("demo-output"),
     rows: Annotated[int, typer.Option(help="Patients of the generated hospital.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Seed of the patients and of everything after them.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Parallel jobs; -1 for all cores.")] = -1,
 ) -> None:
-    """Audit two scores of a generated hospital: print what is found, draw the picture."""
-    console = Console(soft_wrap=True, highlight=False, markup=False)
-    console.print(DEMO_STORY)
-    try:
-        patients = make_hospital(rows, seed)
-        algorithms = {f"{name}, top tenth": patients.treated(name, 90.0) for name in patients.scores.columns}
-        ff = FairFrontier(learner="factored-logit", groups=HOSPITAL_GROUPS, random_state=seed, verbose=True)
-        ff.fit(patients.X, patients.y, sensitive_features=patients.sensitive_features)
-        tests = cast(LDATests, ff.test_lda(algorithms))
-        region, skew = ff.frontier_confidence_set(), ff.test_group_skew()
-        distances = cast(DistanceIntervals, ff.distance_to_fairest(algorithms))
-    except FairFrontierError as error:
-        console.print(f"Error: {error}")
-        raise typer.Exit(2) from error
-    console.print(ff.summary())
-    for test in tests.values():
-        console.print("\n" + test.summary())
-    console.print("\n" + skew.summary())
-    console.print("\n" + distances.summary())
-    console.print("\n" + _demo_truth(ff))
-    out.mkdir(parents=True, exist_ok=True)
-    picture = out / "frontier.png"
-    ff.plot(decisions=algorithms, region=region, zoom=True).figure.savefig(picture, dpi=150)
-    console.print(f"\nPicture: {picture}")
+    """Audit two scores of a generated hospital and leave the report to be opened."""
+    console = _console()
+    with _exit_codes(console):
+        plan = demo_plan(rows, seed)
+        console.print(DEMO_STORY + "\n")
+        _audit(console, plan, out, jobs)
+        console.print(f"\n{demo_truth()}\n\nOpen {(out / PAGE).absolute()} in a browser.")
 
 
 @app.command()
@@ -134,12 +180,45 @@ def replicate(
         raise typer.Exit(2) from error
 
 
-def _demo_truth(ff: FairFrontier) -> str:
-    """Compare the estimated points with those of the population, which are known because it is generated."""
-    truth = hospital_truth()
-    estimates = ff.points_.to_numpy()[:, :2]
-    lines = ["The patients are generated, so the population's values are known (estimates in brackets):"]
-    for name, true, estimate in zip(ff.points_.index, (truth.R, truth.B, truth.F), estimates, strict=True):
-        pairs = ", ".join(f"{g} {t:.3f} ({e:.3f})" for g, t, e in zip(ff.groups_, true, estimate, strict=True))
-        lines.append(f"  {name}: {pairs}")
-    return "\n".join(lines)
+def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> bool:
+    """Do an audit and write it; return whether an alternative is shown."""
+    console.print("\n".join(plan.lines()) + "\n")
+    check_folder(out)
+    with progress_bar("Auditing", show=True) as progress:
+        result = run_audit(plan, n_jobs=jobs, progress=progress)
+    write_audit(result, out)
+    for algorithm in result.record["algorithms"]:
+        console.print(f"{algorithm['name']}: {algorithm['headline']} (p-value {algorithm['lda']['p_value']:.3f})")
+    for warning in result.record["warnings"]:
+        console.print(f"Mind: {warning}")
+    console.print(f"Report: {out / PAGE}\nRecord: {out / RECORD}")
+    return result.shown
+
+
+def _named_columns(given: list[str]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        name, equals, column = text.partition("=")
+        if not (name and equals and column):
+            raise InputError("bad-option", f"--algorithm is NAME=COLUMN, got {text!r}.")
+        if name in found:
+            raise InputError("bad-option", f"--algorithm names {name!r} twice.")
+        found[name] = column
+    return found
+
+
+def _console() -> Console:
+    return Console(soft_wrap=True, highlight=False, markup=False)
+
+
+@contextmanager
+def _exit_codes(console: Console) -> Iterator[None]:
+    """Turn errors of ours into a message and exit code 2, an interruption into 130."""
+    try:
+        yield
+    except FairFrontierError as error:
+        console.print(f"Error: {error}")
+        raise typer.Exit(2) from error
+    except KeyboardInterrupt as error:
+        console.print("Interrupted; nothing was written.")
+        raise typer.Exit(130) from error

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
 from typing import Any, overload
 
 from ._progress import progress_bar
@@ -16,6 +20,8 @@ from .inference.group_skew import GroupSkewTest
 from .inference.levels import check_n_directions
 from .inference.points import GRID, Kind, frontier_process, frontier_tests
 from .inference.regions import FrontierRegion, frontier_region, region_box
+from .reporting.page import render
+from .reporting.record import make_record
 from .sets import FeasibleSet, feasible_set
 
 
@@ -156,6 +162,65 @@ class FairFrontier(FrontierDeployer):
         named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
         risks = {name: self.risks(values) for name, values in (named or {}).items()}
         return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew, zoom=zoom)
+
+    def to_json(
+        self,
+        path: str | os.PathLike[str],
+        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        *,
+        title: str | None = None,
+        randomised: bool = False,
+        capacity: float | None = None,
+    ) -> Path:
+        """Write the machine-readable record: points, frontier, rules, and for each algorithm tests and distances.
+
+        Parameters
+        ----------
+        path : path
+            Where to write.
+        decisions : column or mapping of names to columns, optional
+            Algorithms to be judged.
+        title : str, optional
+            Heading of the report.
+        randomised, capacity
+            As in `test_lda`.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        record = self._record(decisions, title, randomised, capacity)
+        Path(path).write_text(json.dumps(record, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        return Path(path)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        *,
+        title: str | None = None,
+        randomised: bool = False,
+        capacity: float | None = None,
+    ) -> Path:
+        """Write a report for people: one HTML file that needs no network; arguments as for `to_json`."""
+        record = self._record(decisions, title, randomised, capacity)
+        Path(path).write_text(render(record), encoding="utf-8")
+        return Path(path)
+
+    def _record(
+        self,
+        decisions: ArrayLike | Mapping[str, ArrayLike] | None,
+        title: str | None,
+        randomised: bool,
+        capacity: float | None,
+    ) -> dict[str, Any]:
+        self._check_fitted()
+        named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
+        record = make_record(self, named or {}, randomised=randomised, capacity=capacity)
+        shown = f"Audit of {', '.join(named)}" if named else "What is attainable"
+        created = datetime.now().isoformat(timespec="seconds")
+        return record | {"title": title or shown, "created": created}
 
     def _region(self, kind: Kind, alpha: float | None, directions: int) -> FrontierRegion:
         self._check_fitted()

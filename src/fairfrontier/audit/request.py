@@ -1,0 +1,142 @@
+"""What is asked of an audit: from the command line, from a TOML file, or both."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRequest:
+    """Everything an audit depends on besides the data; the same names serve in a config file.
+
+    ``decision`` names a column of decisions; or ``score`` one of scores, treated above ``threshold`` or in the highest
+    ``top`` share. ``algorithms`` maps further names to columns of decisions.
+    """
+
+    data: str = ""
+    outcome: str = ""
+    group: str = ""
+    decision: str | None = None
+    score: str | None = None
+    threshold: float | None = None
+    top: float | None = None
+    algorithms: Mapping[str, str] = field(default_factory=dict)
+    features: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    positive: str | None = None
+    score_as_feature: bool = False
+    loss: str = "classification"
+    learner: str = "factored-logit"
+    folds: int = 5
+    repetitions: int = 1
+    draws: int = 1000
+    capacity: float | None = None
+    alpha: float = 0.05
+    seed: int = 0
+    weights: str | None = None
+    clusters: str | None = None
+    robustness: bool = False
+    encoding: str = "utf-8"
+    title: str | None = None
+
+    def check(self) -> AuditRequest:
+        """Refuse what contradicts itself; return itself."""
+        for name in ("data", "outcome", "group"):
+            if not getattr(self, name):
+                raise InputError("bad-option", f"An audit needs `{name}`: give --{name}.")
+        if (self.decision is None) == (self.score is None):
+            raise InputError("bad-option", "Give either --decision, a column of decisions, or --score, one of scores.")
+        if self.score is not None and (self.threshold is None) == (self.top is None):
+            raise InputError("bad-option", "With --score give either --threshold or --top: who is treated?")
+        if self.score is None and (self.threshold is not None or self.top is not None):
+            raise InputError("bad-option", "--threshold and --top belong to --score.")
+        if self.top is not None and not 0.0 < self.top < 1.0:
+            raise InputError("bad-option", f"--top is a share between 0 and 1, such as 0.1; got {self.top:g}.")
+        if self.features and self.exclude:
+            raise InputError("bad-option", "Give either --features or --exclude, and not both.")
+        if self.groups and len(self.groups) != 2:
+            raise InputError("bad-option", f"--groups names two groups, such as A,B; got {list(self.groups)}.")
+        if self.score_as_feature and self.score is None:
+            raise InputError("bad-option", "--score-as-feature needs --score.")
+        return self
+
+    def resolved(self) -> dict[str, Any]:
+        """All settings as plain values, for the record and for `write_config`."""
+        found = asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+
+
+def read_config(path: Path) -> AuditRequest:
+    """Read settings from a TOML file; dashes and underscores in names are alike."""
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError("bad-option", f"The config file {path} cannot be read: {error.strerror or error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError("bad-option", f"The config file {path} is not valid TOML: {error}.") from error
+    known = {entry.name: entry for entry in fields(AuditRequest)}
+    values: dict[str, Any] = {}
+    for name, value in found.items():
+        key = name.replace("-", "_")
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else f" Known: {', '.join(known)}."
+            raise InputError("bad-option", f"{path} sets {name!r}, which is not known.{hint}")
+        values[key] = _checked(name, value, getattr(AuditRequest(), key), known[key].type)
+    return AuditRequest(**values)
+
+
+def override(request: AuditRequest, given: Mapping[str, Any]) -> AuditRequest:
+    """Return the request with what was given on the command line in place of what the config file says."""
+    return replace(request, **{name: value for name, value in given.items() if value is not None})
+
+
+def write_config(request: AuditRequest) -> str:
+    """Return a request as TOML."""
+    lines = ["# Settings of an audit; run it again with: fairfrontier audit --config THIS_FILE --out DIR"]
+    tables = []
+    for name, value in request.resolved().items():
+        if value is None:
+            continue
+        if isinstance(value, dict):
+            if value:
+                tables += ["", f"[{name}]", *(f"{_text(key)} = {_text(item)}" for key, item in value.items())]
+        elif isinstance(value, list):
+            lines.append(f"{name} = [{', '.join(_text(item) for item in value)}]")
+        else:
+            lines.append(f"{name} = {_text(value) if isinstance(value, str) else json.dumps(value)}")
+    return "\n".join([*lines, *tables]) + "\n"
+
+
+def _text(value: str) -> str:
+    return json.dumps(str(value))  # JSON's escapes are TOML's, too
+
+
+def _checked(name: str, value: Any, default: Any, kind: Any) -> Any:
+    """Refuse a value of another type than the setting's."""
+    if isinstance(default, tuple):
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise InputError("bad-option", f"{name!r} must be a list of texts, got {value!r}.")
+        return tuple(value)
+    if isinstance(default, dict):
+        if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+            raise InputError("bad-option", f"{name!r} must be a table of names and columns, got {value!r}.")
+        return value
+    if isinstance(default, bool) or isinstance(value, bool):
+        if not (isinstance(default, bool) and isinstance(value, bool)):
+            raise InputError("bad-option", f"{name!r}: {value!r} is not of the type of {default!r}.")
+        return value
+    if "float" in str(kind) and isinstance(value, int | float):
+        return float(value)
+    if ("int" in str(kind) and isinstance(value, int)) or ("str" in str(kind) and isinstance(value, str)):
+        return value
+    raise InputError("bad-option", f"{name!r} must be {kind}, got {value!r}.")

@@ -1,0 +1,167 @@
+"""The audit itself: fits and tests as planned, with how much depends on learner, seed and the score as covariate."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pandas as pd
+
+from .._progress import Report
+from ..errors import FairFrontierWarning
+from ..frontier import FairFrontier
+from ..inference.results import LDATests
+from ..reporting.record import make_record, plain
+from .plan import AuditPlan
+
+OTHER_LEARNERS = ("factored-logit", "logit-lasso", "factored-boosting")
+"""Learners whose verdicts are shown beside that of the learner named beforehand; one of them unless more are asked."""
+MORE_SEEDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """A finished audit: its record, and the fit behind it."""
+
+    record: Mapping[str, Any]
+    frontier: FairFrontier
+    plan: AuditPlan
+
+    @property
+    def shown(self) -> bool:
+        """Whether a less discriminatory alternative to any algorithm is shown."""
+        return any(a["verdict"] == "lda-shown" for a in self.record["algorithms"])
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way of asking: a learner, a seed, and whether the score is among the covariates."""
+
+    learner: str
+    seed: int
+    with_score: bool
+    decides: bool = False
+
+
+def variants(plan: AuditPlan) -> list[Variant]:
+    """The way that decides first, then the others."""
+    request = plan.request
+    decisive = Variant(request.learner, request.seed, request.score_as_feature, decides=True)
+    found = [decisive]
+    if plan.score is not None:
+        found.append(Variant(request.learner, request.seed, not request.score_as_feature))
+    more = MORE_SEEDS if request.robustness else 1
+    found += [Variant(request.learner, request.seed + 1 + k, request.score_as_feature) for k in range(more)]
+    others = [name for name in OTHER_LEARNERS if name != request.learner]
+    for name in others if request.robustness else others[:1]:
+        found.append(Variant(name, request.seed, request.score_as_feature))
+    return found
+
+
+def run_audit(plan: AuditPlan, *, n_jobs: int | None = None, progress: Report | None = None) -> Audit:
+    """Fit, test and gather the record of an audit."""
+    tell: Report = progress or (lambda done, total, text: None)
+    ways = variants(plan)
+    caught: list[str] = []
+    decisive: FairFrontier | None = None
+    lines = []
+    for number, variant in enumerate(ways):
+        tell(number, len(ways) + 1, _described(variant, plan))
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            ff = fit_variant(plan, variant, n_jobs)
+            tests = cast(LDATests, ff.test_lda(dict(plan.algorithms), capacity=plan.request.capacity))
+        if variant.decides:
+            decisive = ff
+            caught = sorted({str(w.message) for w in found if issubclass(w.category, FairFrontierWarning)})
+        lines.append(_line(plan, variant, tests))
+    assert decisive is not None
+    tell(len(ways), len(ways) + 1, "gathering the results")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairFrontierWarning)  # told above
+        record = make_record(decisive, plan.algorithms, capacity=plan.request.capacity)
+    record["title"] = plan.request.title or _title(plan)
+    record["robustness"] = lines
+    record["warnings"] = caught
+    record["data"] |= _account(plan)
+    record["request"] = plan.request.resolved()
+    if plan.score is not None:
+        _tell_both_ways(record, plan)
+    return Audit(plain(record), decisive, plan)
+
+
+def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) -> FairFrontier:
+    """Fit one way of asking."""
+    request = plan.request
+    ff = FairFrontier(
+        loss=request.loss,
+        learner=variant.learner,
+        n_folds=request.folds,
+        n_rep=request.repetitions,
+        n_boot=request.draws,
+        alpha=request.alpha,
+        groups=plan.groups,
+        n_jobs=n_jobs,
+        random_state=variant.seed,
+    )
+    X = plan.X
+    if variant.with_score and plan.score is not None:
+        X = pd.concat([X, plan.score], axis=1)
+    return ff.fit(X, plan.y, sensitive_features=plan.group, sample_weight=plan.weights, clusters=plan.clusters)
+
+
+def _described(variant: Variant, plan: AuditPlan) -> str:
+    score = "" if plan.score is None else f", {'with' if variant.with_score else 'without'} the score"
+    return f"{'the verdict' if variant.decides else 'sensitivity'}, {variant.learner}, seed {variant.seed}{score}"
+
+
+def _line(plan: AuditPlan, variant: Variant, tests: LDATests) -> dict[str, Any]:
+    covariates = "as given" if plan.score is None else f"{'with' if variant.with_score else 'without'} the score"
+    return {
+        "learner": variant.learner,
+        "seed": variant.seed,
+        "covariates": covariates,
+        "decides": variant.decides,
+        "algorithms": {
+            name: {"verdict": test.verdict, "p_value": test.p_value, "statistic": test.statistic}
+            for name, test in tests.items()
+        },
+    }
+
+
+def _tell_both_ways(record: dict[str, Any], plan: AuditPlan) -> None:
+    first, other = record["robustness"][:2]
+    for algorithm in record["algorithms"]:
+        found = other["algorithms"][algorithm["name"]]
+        algorithm["both_ways"] = (
+            f"This is {first['covariates']} among the covariates. {other['covariates'].capitalize()}: "
+            f"{found['verdict']}, p-value {found['p_value']:.3f}."
+        )
+
+
+def _account(plan: AuditPlan) -> dict[str, Any]:
+    dropped: dict[str, int] = {}
+    for counts in plan.dropped.values():
+        for label, count in counts.items():
+            dropped[label] = dropped.get(label, 0) + count
+    return {
+        "file": plan.file.name,
+        "sha256": plan.file.sha256,
+        "rows read": len(plan.file.table),
+        "columns": [str(name) for name in plan.file.table.columns],
+        "outcome": plan.request.outcome,
+        "group": plan.request.group,
+        "roles": dict(plan.roles),
+        "excluded": dict(plan.excluded),
+        "suspicious": list(plan.warned),
+        "dropped": dropped,
+        "dropped by reason": {reason: dict(counts) for reason, counts in plan.dropped.items()},
+        "other groups": dict(plan.other_groups),
+        "categories": dict(plan.categories),
+    }
+
+
+def _title(plan: AuditPlan) -> str:
+    return f"Audit of {', '.join(plan.algorithms)}"

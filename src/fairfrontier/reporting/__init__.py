@@ -1,0 +1,1 @@
+"""What a report says (``record``, plain numbers and text) and how it looks (``page``, one HTML file)."""
