@@ -7,10 +7,10 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench slow table1 figure5 clean always
+.PHONY: help demo test browser lint bench slow table1 figure5 clean always
 
 help:
-	@echo "make demo   audit two scores of a generated hospital, write a picture to demo-output/"
+	@echo "make demo   audit two scores of a generated hospital, leave a report in demo-output/"
 	@echo "make test   lint, then the fast tests"
 	@echo "make lint   ruff, mypy, import directions"
 	@echo "make slow   the Monte Carlo checks"
@@ -39,7 +39,17 @@ lint: $(READY)
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
 
-test: lint
+# Tests of the report need a browser; as root it is installed, elsewhere its absence is told and they are skipped.
+browser:
+	@command -v chromium >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Installing chromium for the tests of the report..."; \
+	    export DEBIAN_FRONTEND=noninteractive; \
+	    apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1 || \
+	    { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }; \
+	  else echo "There is no chromium: the tests of the report in a browser will be skipped."; fi; }
+
+test: lint browser
 	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 slow: $(READY)

@@ -2,7 +2,8 @@
 
 import difflib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -57,11 +58,45 @@ def _lasso_family(n_penalties: int = 50, n_tuning_folds: int = 10) -> Family:
     return Family(None, _lasso(n_penalties, n_tuning_folds), tuned_parameters=_tuned_parameters)
 
 
+def _rows_per_tree(n: int) -> int:
+    """Rows drawn for each tree of a forest: half of them, and at most 20 times the root of their number."""
+    return max(1, int(min(n / 2, 20.0 * n**0.5)))
+
+
+@contextmanager
+def _drawing(forest: Any, n: int) -> Iterator[None]:
+    """Replace "auto" by a number of rows while a forest is fitted."""
+    given = forest.max_samples
+    forest.max_samples = _rows_per_tree(n) if isinstance(given, str) and given == "auto" else given
+    try:
+        yield
+    finally:
+        forest.max_samples = given
+
+
+class _ForestClassifier(RandomForestClassifier):  # type: ignore[misc]
+    """A random forest that also takes max_samples="auto"."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_ForestClassifier":
+        with _drawing(self, len(X)):
+            super().fit(X, y, sample_weight)
+        return self
+
+
+class _ForestRegressor(RandomForestRegressor):  # type: ignore[misc]
+    """As the classifier."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_ForestRegressor":
+        with _drawing(self, len(X)):
+            super().fit(X, y, sample_weight)
+        return self
+
+
 def _forest_family(
-    n_estimators: int = 200,
-    min_samples_leaf: int = 20,
+    n_estimators: int = 100,
+    min_samples_leaf: int = 15,
     max_features: float | str | None = 0.66,
-    max_samples: float | int | None = 0.5,
+    max_samples: float | int | str | None = "auto",
 ) -> Family:
     options = {
         "n_estimators": n_estimators,
@@ -70,7 +105,11 @@ def _forest_family(
         "max_samples": max_samples,
         "n_jobs": 1,
     }
-    return Family(_model(RandomForestClassifier(**options)), _model(RandomForestRegressor(**options)))
+    return Family(
+        # entropy rather than Gini: it keeps rare values of z^g apart, and log loss is what is compared
+        _model(_ForestClassifier(criterion="entropy", **options)),
+        _model(_ForestRegressor(**options)),
+    )
 
 
 def _boosting_family(
@@ -207,7 +246,9 @@ def forest(**options: Any) -> Learner:
     Parameters
     ----------
     **options
-        n_estimators, min_samples_leaf, max_features, max_samples as in scikit-learn.
+        n_estimators (100), min_samples_leaf (15), max_features (0.66), max_samples as in scikit-learn. By
+        default ("auto") a tree draws half the rows, and at most 20 times the root of their number: beyond
+        1,600 rows smaller trees are faster and, being less alike, average to as good a forest.
     """
     return DirectLearner("forest", _forest_family(**options))
 
