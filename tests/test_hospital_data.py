@@ -1,8 +1,11 @@
 """The generated hospital against its own probabilities and the published margins; the readers of the study's files."""
 
+import hashlib
+
 import numpy as np
 import pandas as pd
 import pytest
+from loopback import Answer, serving
 from scipy import stats
 from shared import shared_path
 
@@ -212,3 +215,30 @@ def test_holdout_risks_are_the_known_ones():
         wrong = data.treated(score) != data.y
         assert round(float(wrong[black].mean()), 3) == of_black
         assert round(float(wrong[~black].mean()), 3) == of_white
+
+
+def test_public_file_is_fetched_once_and_checked(tmp_path, monkeypatch):
+    table = make_hospital_table(200, random_state=6)
+    body = table.to_csv(index=False).encode()
+    monkeypatch.setattr(obermeyer_module, "SHA256", hashlib.sha256(body).hexdigest())
+    with serving(Answer(body, sent=len(body) // 2), Answer(body)) as server:  # the first transfer is cut off
+        monkeypatch.setattr(obermeyer_module, "URL", server.url)
+        first = fetch_obermeyer(data_home=tmp_path)
+        again = fetch_obermeyer(data_home=tmp_path)
+    assert len(server.asked) == 2
+    pd.testing.assert_frame_equal(first.X, table[[name for family in FAMILIES.values() for name in family]])
+    pd.testing.assert_frame_equal(again.X, first.X)
+
+
+def test_another_file_than_the_public_one_is_refused(tmp_path, monkeypatch):
+    with serving(Answer(b"race\nwhite\n")) as server:
+        monkeypatch.setattr(obermeyer_module, "URL", server.url)
+        with pytest.raises(InputError) as error:
+            fetch_obermeyer(data_home=tmp_path)
+    assert error.value.code == "no-download"
+    assert not list(tmp_path.iterdir())
+
+
+def test_path_and_cache_are_not_given_together(tmp_path):
+    with pytest.raises(InputError, match="not both"):
+        fetch_obermeyer(data_home=tmp_path, path=tmp_path / "data_new.csv")

@@ -113,7 +113,8 @@ def fetch_obermeyer(
     Parameters
     ----------
     data_home : path, optional
-        Where the file is kept. Default: the environment variable ``FAIRFRONTIER_DATA``, else the user's cache.
+        Where the file is kept once fetched. Default: the environment variable ``FAIRFRONTIER_DATA``, else the user's
+        cache.
     path : path, optional
         The file ``data_new.csv``, or one with the same columns; nothing is downloaded then, nor is its checksum
         compared. Without it the file is fetched from its authors' repository, once, and its checksum verified.
@@ -122,6 +123,8 @@ def fetch_obermeyer(
     -------
     HospitalData
     """
+    if data_home is not None and path is not None:
+        raise InputError("bad-option", "Give either `path`, a file to read, or `data_home`, a cache, and not both.")
     file = Path(path) if path is not None else cached_file("obermeyer_data_new.csv", URL, SHA256, data_home)
     return from_table(_read(file, FILE_COLUMNS, "the hospital study's file data_new.csv"))
 
