@@ -32,7 +32,8 @@ def _same_words_and_numbers(found, shown):
 
 def test_the_examples_of_the_readme_print_what_is_shown():
     blocks = _BLOCK.findall(README.read_text())
-    assert [language for language, _ in blocks if language not in ("sh", "console")] == ["python", "text"] * 4 + ["python"]
+    run = [language for language, _ in blocks if language not in ("sh", "console")]
+    assert run == ["python", "text"] * 4 + ["python"]
     names, printed = {}, ""
     for language, text in blocks:
         if language == "python":
