@@ -24,6 +24,7 @@ from fairfrontier.learners import (
     simplex_weights,
 )
 from fairfrontier.learners.estimators import seeded, weight_keywords
+from fairfrontier.learners.presets import _rows_per_tree
 
 SEED = np.random.SeedSequence(7)
 
@@ -182,6 +183,34 @@ def test_weights_are_repeated_rows(learner):
     one = fit_learner(learner, data, SEED).predict(new).delta_theta
     other = fit_learner(learner, repeated, SEED).predict(new).delta_theta
     np.testing.assert_allclose(one, other, atol=2e-4)
+
+
+@pytest.mark.parametrize("values", [(-1.0, 1.0), tuple(np.linspace(-1, 1, 80))], ids=["classes", "mean"])
+@pytest.mark.parametrize("name", ["forest", "factored-forest"])
+def test_forests_do_not_depend_on_the_scale_of_weights(name, values):
+    data, learner = rows(values=values, weighted=True), resolve_learner(name, n_estimators=10)
+    scaled = TrainingRows(data.X, data.dl, data.is_r, data.weight / 1024)
+    one, other = (fit_learner(learner, d, SEED).predict(data.X).delta_theta for d in (data, scaled))
+    np.testing.assert_allclose(one, other, atol=1e-12)
+    assert np.ptp(one[:, 0]) > 0.1
+
+
+@pytest.mark.parametrize(("n", "expected"), [(1, 1), (5, 2), (300, 150), (1600, 800), (6400, 1600), (40_000, 4000)])
+def test_forests_draw_half_the_rows_and_at_most_twenty_times_their_root(n, expected):
+    assert _rows_per_tree(n) == expected
+
+
+@pytest.mark.parametrize("values", [(-1.0, 1.0), tuple(np.linspace(-1, 1, 80))], ids=["classes", "mean"])
+def test_forests_draw_that_many_rows_unless_told_otherwise(values):
+    data, new = rows(2500, values=values), rows(50, 1).X
+    for given, same in (({}, 1000), ({"max_samples": 0.1}, 250), ({"max_samples": None}, 2500)):
+        one, other = (
+            fit_learner(resolve_learner("forest", n_estimators=5, **options), data, SEED)
+            for options in (given, {"max_samples": same})
+        )
+        assert np.array_equal(one.predict(new).delta_theta, other.predict(new).delta_theta)
+        model = one.parts["r"].estimator.named_steps["model"]
+        assert model.max_samples == given.get("max_samples", "auto")
 
 
 def test_where_weights_go():

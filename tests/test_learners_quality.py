@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.tree import DecisionTreeClassifier
 
 from fairfrontier.data import make_sample
-from fairfrontier.datasets import make_liu_molinari
-from fairfrontier.learners import resolve_learner
+from fairfrontier.datasets import make_hospital, make_liu_molinari
+from fairfrontier.learners import GroupPrediction, TrainingRows, fit_learner, log_loss, resolve_learner
 from fairfrontier.nuisance import cross_fit
 
 
@@ -49,3 +50,35 @@ def test_adaptive_lasso_beats_the_plain_one_in_small_samples(name):
     adaptive = squared_errors(name, range(20), n=1000)
     plain = squared_errors(resolve_learner(name, adaptive=False), range(20), n=1000)
     assert (adaptive < plain).all()
+
+
+def honest_forest(x, codes, new, n_trees=100):
+    """Class probabilities: half the rows per tree, one half of these chooses its splits, the other fills its leaves."""
+    rng = np.random.default_rng(0)
+    n_features = min(int(np.sqrt(x.shape[1]) + 20), x.shape[1])
+    total, used = np.zeros((len(new), codes.max() + 1)), np.zeros(len(new))
+    for t in range(n_trees):
+        choose, fill = np.array_split(rng.permutation(len(x))[: len(x) // 2], 2)
+        tree = DecisionTreeClassifier(min_samples_leaf=5, max_features=n_features, random_state=t)
+        leaf_of_filling, leaf_of_new = (tree.fit(x[choose], codes[choose]).apply(rows) for rows in (x[fill], new))
+        for leaf in np.unique(leaf_of_new):
+            inside = codes[fill][leaf_of_filling == leaf]
+            if len(inside):
+                total[leaf_of_new == leaf] += np.bincount(inside, minlength=total.shape[1]) / len(inside)
+                used[leaf_of_new == leaf] += 1
+    return total / used[:, None]
+
+
+@pytest.mark.parametrize("name", ["forest", "factored-forest"])
+def test_forests_are_no_worse_than_an_honest_forest(name):
+    patients = make_hospital(6000, random_state=3)
+    is_r, dl = patients.sensitive_features == "Black", 1.0 - 2.0 * patients.y
+    rows = TrainingRows(patients.X, dl, is_r)
+    train, held = rows.take(np.arange(3000)), rows.take(np.arange(3000, 6000))
+    prediction = fit_learner(resolve_learner(name), train, np.random.SeedSequence(1)).predict(held.X)
+    for group, got in (("r", prediction.r), ("b", prediction.b)):
+        values, codes = np.unique(train.z(group), return_inverse=True)
+        probabilities = honest_forest(train.X.to_numpy(dtype=float), codes, held.X.to_numpy(dtype=float))
+        plain = GroupPrediction(probabilities @ values, values, probabilities)
+        ours, theirs = (np.minimum(log_loss(p, held.z(group)), -np.log(1e-6)).mean() for p in (got, plain))
+        assert ours <= theirs, group

@@ -15,7 +15,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from fairfrontier.cli import app
-from fairfrontier.replication.comparison import PROCEDURES, compare
+from fairfrontier.replication.comparison import PROCEDURES, compare, stored_as
 from fairfrontier.replication.figure5 import draw_figure5
 from fairfrontier.replication.store import Row, open_store, read_store
 from fairfrontier.replication.table1 import PUBLISHED, replicate, settings, tasks, true_points
@@ -26,14 +26,13 @@ SMALL = settings(n_boot=99, directions=60) | {"candidates (R, B)": 50}
 
 def columns():
     """Every stored number that the comparison looks for."""
-    for (test, _, _), cells in PUBLISHED.items():
-        for pattern in PROCEDURES[test].values():
-            for cell in cells:
-                if (cell, pattern) != (
-                    "(R, B) left out",
-                    "published: {cell}, random pairs",
-                ):  # only the skew test has them
-                    yield pattern.format(cell=cell)
+    found = (
+        stored_as(test, procedure, cell)
+        for (test, _, _), cells in PUBLISHED.items()
+        for procedure in PROCEDURES[test]
+        for cell in cells
+    )
+    return [column for column in found if column is not None]
 
 
 def test_the_published_table_is_complete():
@@ -97,7 +96,7 @@ def test_rates_intervals_and_z_by_hand(made_up):
     assert found.failed == 1
     assert len(found.table) == 3 + 2 + 4 * 4 + 4 * 3
     for _, line in found.table.iterrows():
-        column = PROCEDURES[line["test"]][line["procedure"]].format(cell=line["cell"])
+        column = stored_as(line["test"], line["procedure"], line["cell"])
         hits = values[column] == 1.0 if line["test"] == "distance" else values[column] <= 0.05
         rate, published = hits.mean(), PUBLISHED[line["test"], 1000, "balanced"][line["cell"]]
         assert (line["rate"], line["published"], line["replications"]) == (rate, published, 200)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
+import io
+import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pandas as pd
 
 from ..errors import InputError, MissingDependencyError
 
-COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
 FORMATS = "CSV (.csv, .tsv; also compressed), Parquet (.parquet), Feather (.feather) or Excel (.xlsx)"
 
 
@@ -38,68 +40,121 @@ def read_table(path: str | Path, encoding: str = "utf-8") -> TableFile:
         Of text files.
     """
     file = Path(path)
-    if not file.is_file():
-        raise InputError("bad-file", f"There is no file {file}. Give the path of a table: {FORMATS}.")
+    content = _read_bytes(file)
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    packed = COMPRESSED.get(suffixes[-1]) if len(suffixes) > 1 else None
+    kind = suffixes[-2] if packed else (suffixes or [""])[-1]
+    readers: dict[str, Callable[[io.BytesIO], pd.DataFrame]] = {
+        ".csv": lambda data: _read_text(data, file.name, ",", encoding, packed),
+        ".tsv": lambda data: _read_text(data, file.name, "\t", encoding, packed),
+        ".parquet": _read_parquet,
+        ".pq": _read_parquet,
+        ".feather": pd.read_feather,
+        ".arrow": pd.read_feather,
+        ".xlsx": lambda data: _read_excel(data, file.name),
+        ".xls": lambda data: _read_excel(data, file.name),
+    }
+    if kind not in readers:
+        raise InputError("bad-file", f"The format of {file.name} is not known; expected {FORMATS}.")
+    if packed and kind not in (".csv", ".tsv"):
+        raise InputError("bad-file", f"{file.name}: only CSV files are read compressed; unpack it first.")
     try:
+        table = readers[kind](io.BytesIO(content))
+        if any(name is not None for name in table.index.names):
+            table = table.reset_index()
+    except InputError:
+        raise
+    except ImportError as error:
+        raise MissingDependencyError(f"Reading {file.name} needs a package that is not installed: {error}") from error
+    except Exception as error:  # readers raise errors of many kinds
+        raise InputError("bad-file", f"{file.name} cannot be read as {kind[1:]}: {str(error).strip(' .')}.") from error
+    table.columns = [str(name) for name in table.columns]
+    _refuse_repeated(table.columns, file.name)
+    if not len(table):
+        raise InputError("bad-file", f"{file.name} has column names and no rows.")
+    return TableFile(_plain_numbers(table), file.name, hashlib.sha256(content).hexdigest())
+
+
+def _read_bytes(file: Path) -> bytes:
+    try:
+        if file.is_dir():
+            raise InputError("bad-file", f"{file} is a directory. Give the path of a table: {FORMATS}.")
         content = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError("bad-file", f"There is no file {file}. Give the path of a table: {FORMATS}.") from error
     except OSError as error:
         raise InputError("bad-file", f"{file} cannot be read: {error.strerror or error}.") from error
     if not content:
         raise InputError("bad-file", f"{file} is empty (0 bytes).")
-    suffixes = [suffix.lower() for suffix in file.suffixes]
-    kind = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in COMPRESSED else (suffixes or [""])[-1]
-    readers: dict[str, Callable[[], Any]] = {
-        ".csv": lambda: _read_text(file, ",", encoding),
-        ".tsv": lambda: _read_text(file, "\t", encoding),
-        ".parquet": lambda: pd.read_parquet(file),
-        ".pq": lambda: pd.read_parquet(file),
-        ".feather": lambda: pd.read_feather(file),
-        ".arrow": lambda: pd.read_feather(file),
-        ".xlsx": lambda: pd.read_excel(file),
-        ".xls": lambda: pd.read_excel(file),
-    }
-    if kind not in readers:
-        raise InputError("bad-file", f"The format of {file.name} is not known; expected {FORMATS}.")
-    try:
-        table = readers[kind]()
-    except InputError:
-        raise
-    except ImportError as error:
-        raise MissingDependencyError(f"Reading {kind} files needs a package that is not installed: {error}.") from error
-    except Exception as error:  # readers raise errors of many kinds
-        raise InputError("bad-file", f"{file.name} cannot be read as {kind[1:]}: {error}.") from error
-    table.columns = [str(name) for name in table.columns]
-    repeated = [name for name, times in Counter(table.columns).items() if times > 1]
-    if repeated:
-        raise InputError("bad-file", f"{file.name} has columns of the same name: {repeated[:5]}. Rename them.")
-    if not len(table):
-        raise InputError("bad-file", f"{file.name} has column names and no rows.")
-    return TableFile(table, file.name, hashlib.sha256(content).hexdigest())
+    return content
 
 
-def _read_text(file: Path, separator: str, encoding: str) -> pd.DataFrame:
+def _read_text(data: io.BytesIO, name: str, separator: str, encoding: str, packed: str | None) -> pd.DataFrame:
     plain = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+    options: dict[str, Any] = {"sep": separator, "encoding": plain, "compression": packed}
     try:
-        header = pd.read_csv(file, sep=separator, encoding=plain, header=None, nrows=1, dtype=str)
+        header = pd.read_csv(data, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
+        names = [str(text) for text in header.iloc[0]]
+        _refuse_repeated((text for text in names if text), name)
+        if len(names) == 1 and (other := next((mark for mark in ";\t|," if mark in names[0]), None)):
+            raise InputError(
+                "bad-file",
+                f"{name} has a single column, {names[0]!r}: its values seem to be separated by {other!r} and not by "
+                f"{separator!r}. Save it as CSV with commas, or as .tsv with tabs.",
+            )
+        data.seek(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table = pd.read_csv(data, index_col=False, low_memory=False, float_precision="round_trip", **options)
     except pd.errors.EmptyDataError as error:
-        raise InputError("bad-file", f"{file.name} holds no table: {error}.") from error
+        raise InputError("bad-file", f"{name} holds no table: {str(error).strip(' .')}.") from error
     except UnicodeDecodeError as error:
-        raise _wrong_encoding(file, encoding, error) from error
+        raise InputError(
+            "bad-file",
+            f"{name} is not {encoding} text: it holds the byte {error.object[error.start : error.start + 1]!r}. Say "
+            "which encoding it has, for example --encoding latin-1.",
+        ) from error
     except LookupError as error:
         raise InputError("bad-file", f"The encoding {encoding!r} is not known.") from error
-    names = [str(name) for name in header.iloc[0]]
+    except pd.errors.ParserWarning as error:
+        raise InputError("bad-file", f"{name}: its rows have more values than there are column names.") from error
+    return table
+
+
+def _read_parquet(data: io.BytesIO) -> pd.DataFrame:
+    return pd.read_parquet(data)
+
+
+def _read_excel(data: io.BytesIO, name: str) -> pd.DataFrame:
+    with pd.ExcelFile(data) as book:
+        if len(book.sheet_names) > 1:
+            raise InputError(
+                "bad-file",
+                f"{name} has {len(book.sheet_names)} sheets: {', '.join(map(str, book.sheet_names[:8]))}. Save the one "
+                "to be audited as a file of its own.",
+            )
+        header = book.parse(header=None, nrows=1, dtype=str, keep_default_na=False)
+        if header.empty:
+            raise InputError("bad-file", f"{name} holds no table: its sheet is empty.")
+        _refuse_repeated((str(text) for text in header.iloc[0] if str(text)), name)
+        return book.parse()
+
+
+def _refuse_repeated(names: Iterable[str], file: str) -> None:
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
-        raise InputError("bad-file", f"{file.name} has columns of the same name: {repeated[:5]}. Rename them.")
-    try:
-        return pd.read_csv(file, sep=separator, encoding=plain, low_memory=False, quoting=csv.QUOTE_MINIMAL)
-    except UnicodeDecodeError as error:
-        raise _wrong_encoding(file, encoding, error) from error
+        raise InputError("bad-file", f"{file} has columns of the same name: {repeated[:5]}. Rename them.")
 
 
-def _wrong_encoding(file: Path, encoding: str, error: UnicodeDecodeError) -> InputError:
-    return InputError(
-        "bad-file",
-        f"{file.name} is not {encoding} text (byte {error.object[error.start : error.start + 1]!r} at position "
-        f"{error.start}). Say which encoding it has, for example --encoding latin-1.",
-    )
+def _plain_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    """Decimal numbers, which databases write, as ordinary ones."""
+    decimals = [
+        name
+        for name in table.columns
+        if table[name].dtype == object
+        and (present := table[name].dropna()).size
+        and present.map(lambda value: isinstance(value, Decimal)).all()
+    ]
+    return table.assign(**{name: table[name].astype(float) for name in decimals}) if decimals else table
