@@ -1,5 +1,7 @@
 """Learners against plain transcriptions of what they promise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,7 +26,7 @@ from fairfrontier.learners import (
     simplex_weights,
 )
 from fairfrontier.learners.estimators import seeded, weight_keywords
-from fairfrontier.learners.presets import _rows_per_tree
+from fairfrontier.learners.presets import _boosting_family, _rows_per_tree
 
 SEED = np.random.SeedSequence(7)
 
@@ -288,3 +290,33 @@ def test_presets_run_on_frames_with_categories_and_weights(name, many):
     assert np.array_equal(first, second)
     assert np.isfinite(first).all()
     assert np.corrcoef(first[:, 0], data.z("r"))[0, 1] > 0.1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_growing_search_finds_what_fresh_fits_find(kind, weighted):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 4))
+    signal = X[:, 0] + X[:, 1] * X[:, 2]
+    z = (signal + rng.normal(size=400) > 0.0).astype(float) if kind == "classes" else signal + rng.normal(size=400)
+    weight = np.where(rng.random(400) < 0.2, 0.0, rng.exponential(size=400)) if weighted else None
+    family = _boosting_family()
+    assert family.grows
+    seed = np.random.SeedSequence(5)
+    found = family.tune(X, z, weight, seed)
+    assert found == replace(family, grows=False).tune(X, z, weight, seed)
+    # a model grown to a stage predicts what one fitted afresh to that stage does
+    first, last = {"model__max_iter": 10}, {"model__max_iter": 40}
+    w = np.ones(400) if weight is None else np.where(weight > 0, weight, 0.1)
+    grown = family.fit(X, z, w, seed, {**first, "model__warm_start": True})
+    grown.grow(X, z, w, last)
+    fresh = family.fit(X, z, w, seed, last)
+    np.testing.assert_allclose(grown.predict(X).mean, fresh.predict(X).mean, atol=1e-6)
+
+
+def test_growing_search_leaves_a_constant_alone():
+    family = _boosting_family()
+    X, z = np.arange(30.0)[:, None], np.zeros(30)
+    assert family.tune(X, z, None, np.random.SeedSequence(1)) is None
+    z[:2] = 1.0  # in some training folds z is constant or nearly so
+    assert family.tune(X, z, None, np.random.SeedSequence(1)) in family.grid

@@ -6,7 +6,7 @@ import numbers
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
@@ -163,7 +163,15 @@ def feasible_set(arcs: Arcs, regret: Regret | None = None) -> FeasibleSet:
     return FeasibleSet(arcs, vertices)
 
 
-def attained_hull(arcs: Arcs, n_directions: int = 720) -> FloatArray:
+class Attaining(Protocol):
+    """Anything that knows the risk pairs of the rules of directions, with or without a capacity."""
+
+    def support_set(self, q: ArrayLike) -> FloatArray:
+        """Risk pairs (k, 2) of directions (k, 2)."""
+        ...
+
+
+def attained_hull(arcs: Attaining, n_directions: int = 720) -> FloatArray:
     """Return the convex hull (k, 2) of the risk pairs of rules in many directions, counter-clockwise.
 
     It is what lotteries between these rules attain. Where the estimate of h is not convex it is larger than the

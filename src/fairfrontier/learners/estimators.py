@@ -126,6 +126,15 @@ class FittedModel:
     estimator: Any
     values: FloatArray | None
 
+    def grow(self, X: ArrayLike, z: FloatArray, weight: FloatArray | None, parameters: Mapping[str, Any]) -> None:
+        """Fit on, on the same rows, to a later stage; a constant stays what it is."""
+        if self.estimator is None:
+            return
+        self.estimator.set_params(**parameters)
+        target = z if self.values is None else np.searchsorted(self.values, z)
+        keywords = {} if weight is None else dict.fromkeys(weight_keywords(self.estimator), weight)
+        self.estimator.fit(X, target, **keywords)
+
     def predict(self, X: ArrayLike) -> GroupPrediction:
         """Predict the variable at the rows of X."""
         n = X.shape[0]
@@ -178,6 +187,9 @@ class Family:
         names) that fix its tuning.
     grid : tuple of mappings
         For other estimators: parameters among which cross-validated loss chooses.
+    grows : bool
+        The members of the grid are stages of one growing model, such as numbers of trees, and the pipeline's model can
+        be fitted on from one to the next (``warm_start``). The search then ends at the first stage that is worse.
     """
 
     classifier: Any
@@ -185,6 +197,7 @@ class Family:
     max_values: int = 10
     tuned_parameters: Callable[[Any], dict[str, Any]] | None = None
     grid: tuple[Mapping[str, Any], ...] = ()
+    grows: bool = False
 
     def choose(self, n_values: int) -> Any:
         """Return the unfitted estimator for a variable with that many distinct values, or None."""
@@ -204,9 +217,7 @@ class Family:
 
         Without `tuning` the model is tuned on these very rows.
         """
-        if weight is not None and not (weight > 0).all():
-            rows = np.flatnonzero(weight > 0)
-            X, z, weight = take_rows(X, rows), z[rows], weight[rows]
+        X, z, weight = _weighted_rows(X, z, weight)
         values, codes = np.unique(z, return_inverse=True)
         if len(values) <= 1 or X.shape[1] == 0:
             # no training rows at all: the group's part of the product is zero
@@ -227,6 +238,7 @@ class Family:
         self, X: ArrayLike, z: FloatArray, weight: FloatArray | None, seed: np.random.SeedSequence
     ) -> Mapping[str, Any] | None:
         """Find the tuning parameters of a model of z; None when there is nothing to tune."""
+        X, z, weight = _weighted_rows(X, z, weight)
         if len(np.unique(z)) <= 1:
             return None
         if self.grid:
@@ -243,17 +255,36 @@ class Family:
         strata = np.unique(z, return_inverse=True)[1]
         folds = deal(strata, min(TUNING_FOLDS, len(z)), np.random.default_rng(seed))
         w = np.ones(len(z)) if weight is None else weight
-        loss = np.zeros(len(self.grid))
-        for fold in range(folds.max() + 1):
-            train, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            train_weight = None if weight is None else weight[train]
-            for i, parameters in enumerate(self.grid):
-                model = self.fit(take_rows(X, train), z[train], train_weight, seed, parameters)
-                prediction = model.predict(take_rows(X, held))
+        parts = [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(folds.max() + 1)]
+        models: dict[int, FittedModel] = {}
+        loss: list[float] = []
+        for parameters in self.grid:
+            total = 0.0
+            for fold, (train, held) in enumerate(parts):
+                rows, own = take_rows(X, train), None if weight is None else weight[train]
+                if self.grows and fold in models:
+                    models[fold].grow(rows, z[train], own, parameters)
+                else:
+                    extra = {"model__warm_start": True} if self.grows else {}
+                    models[fold] = self.fit(rows, z[train], own, seed, {**parameters, **extra})
+                prediction = models[fold].predict(take_rows(X, held))
                 squared = prediction.values is None
                 each = (prediction.mean - z[held]) ** 2 if squared else log_loss(prediction, z[held])
-                loss[i] += np.sum(w[held] * each)
+                total += float(np.sum(w[held] * each))
+            loss.append(total)
+            if self.grows and total > min(loss):
+                break
         return self.grid[int(np.argmin(loss))]
+
+
+def _weighted_rows(
+    X: ArrayLike, z: FloatArray, weight: FloatArray | None
+) -> tuple[ArrayLike, FloatArray, FloatArray | None]:
+    """Leave out rows without weight."""
+    if weight is None or (weight > 0).all():
+        return X, z, weight
+    rows = np.flatnonzero(weight > 0)
+    return take_rows(X, rows), z[rows], weight[rows]
 
 
 def seeded(prototype: Any, seed: np.random.SeedSequence) -> Any:

@@ -131,6 +131,7 @@ def _boosting_family(
         _model(HistGradientBoostingClassifier(**options)),
         _model(HistGradientBoostingRegressor(**options)),
         grid=() if max_iter else tuple({"model__max_iter": m} for m in (10, 20, 40, 80, 160, 320)),
+        grows=True,
     )
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from scipy import stats
 
 from .._typing import ArrayLike, FloatArray
+from ..capacity import CappedFunction, cap
 from ..geometry import clip_polygon
 from ..inference.distance_results import DistanceIntervals
 from ..inference.results import LDATest, LDATests
@@ -25,6 +26,7 @@ from .wording import HEADLINES, LIMITS, explain_learner, headline
 if TYPE_CHECKING:
     from ..frontier import FairFrontier
 
+Function = SupportFunction | CappedFunction
 SCHEMA = 1
 """Version of the record's form; raised when a field changes its meaning or goes."""
 STEPS = 100
@@ -67,6 +69,8 @@ def make_record(
     tests = cast(LDATests, ff.test_lda(named, randomised=randomised, capacity=capacity) if named else LDATests({}))
     distances = cast(DistanceIntervals, ff.distance_to_fairest(named, randomised=randomised) if named else {})
     r, b = (str(label) for label in ff.groups_)
+    function = ff.support_function_ if capacity is None else cap(ff.support_function_, capacity)
+    hull = attained_hull(function.estimate)
     record: dict[str, Any] = {
         "schema": SCHEMA,
         "groups": [r, b],
@@ -76,10 +80,10 @@ def make_record(
         "learner": _learner(ff),
         "points": _points(ff),
         "configuration": ff.configuration_,
-        "picture": _picture(ff, region),
-        "rules": _slider(ff),
+        "picture": _picture(ff, function, hull, capacity, region),
+        "rules": _slider(ff, function),
         "algorithms": [
-            _algorithm(ff, name, values, tests[name], distances[name], randomised, capacity, n_alternatives)
+            _algorithm(ff, name, values, tests[name], distances[name], hull, randomised, capacity, n_alternatives)
             for name, values in named.items()
         ],
         "skew": _skew(ff),
@@ -161,10 +165,13 @@ def _points(ff: FairFrontier) -> list[dict[str, Any]]:
     ]
 
 
-def _picture(ff: FairFrontier, region: bool) -> dict[str, Any]:
-    hull = attained_hull(ff.support_function_.estimate) if ff.regret_ is None else ff.feasible_set().vertices
-    curve = ff.frontier(n_points=CURVE_POINTS)
-    function = ff.support_function_
+def _picture(
+    ff: FairFrontier, function: Function, hull: FloatArray, capacity: float | None, region: bool
+) -> dict[str, Any]:
+    if capacity is None and ff.regret_ is not None:
+        hull = ff.feasible_set().vertices
+    curve = ff.frontier(n_points=CURVE_POINTS, capacity=capacity)
+    region = region and capacity is None  # with a capacity there is none
     return {
         "set": _rounded(hull),
         "frontier": [
@@ -175,9 +182,8 @@ def _picture(ff: FairFrontier, region: bool) -> dict[str, Any]:
     }
 
 
-def _slider(ff: FairFrontier) -> list[dict[str, Any]]:
+def _slider(ff: FairFrontier, function: Function) -> list[dict[str, Any]]:
     """Rules between all weight on the first group and all on the second: risks, treated shares, error rates."""
-    function = ff.support_function_
     weights = np.linspace(0.0, 1.0, STEPS + 1)
     q = -np.column_stack([weights, 1.0 - weights])
     q /= np.hypot(*q.T)[:, None]
@@ -195,16 +201,16 @@ def _slider(ff: FairFrontier) -> list[dict[str, Any]]:
     ]
 
 
-def _treatment(function: SupportFunction, q: FloatArray) -> FloatArray:
+def _treatment(function: Function, q: FloatArray) -> FloatArray:
     s, moved = function.scores, np.asarray(function.treated(q), dtype=float)
     return moved if s.lower is None or s.spread is None else s.lower + s.spread * moved
 
 
-def _rates(function: SupportFunction, q: FloatArray) -> FloatArray:
+def _rates(function: Function, q: FloatArray) -> FloatArray:
     return group_means(_treatment(function, q), function.scores.is_r, function.scores.weight)[0]
 
 
-def _error_rates(function: SupportFunction, q: FloatArray, y: FloatArray) -> dict[str, Any]:
+def _error_rates(function: Function, q: FloatArray, y: FloatArray) -> dict[str, Any]:
     """Shares of people without the outcome who are treated, and of people with it who are not, by group."""
     s, a = function.scores, _treatment(function, q)
     wrongly, missed = [], []
@@ -225,6 +231,7 @@ def _algorithm(
     values: ArrayLike,
     test: LDATest,
     distance: Any,
+    hull: FloatArray,
     randomised: bool,
     capacity: float | None,
     n_alternatives: int,
@@ -236,7 +243,6 @@ def _algorithm(
     e = risks.risk
     gap = abs(float(e[0] - e[1]))
     planes = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [-1.0, 1.0]])
-    hull = attained_hull(ff.support_function_.estimate)
     return {
         "name": name,
         "verdict": test.verdict,
