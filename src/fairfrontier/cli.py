@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from . import __version__
-from ._progress import progress_bar
+from ._progress import Report, progress_bar
 from .audit.demo import DEMO_STORY, demo_plan, demo_truth
 from .audit.files import read_table
 from .audit.plan import AuditPlan, make_plan
@@ -41,7 +44,7 @@ def audit(
     algorithm: Annotated[list[str] | None, typer.Option(help="Another algorithm: NAME=COLUMN of decisions.")] = None,
     features: Annotated[list[str] | None, typer.Option(help="Covariates, separated by commas; repeatable.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Columns that are no covariates.")] = None,
-    groups: Annotated[str | None, typer.Option(help="The two groups to compare: A,B.")] = None,
+    groups: Annotated[list[str] | None, typer.Option(help="The two groups to compare: A,B; or give it twice.")] = None,
     positive: Annotated[str | None, typer.Option(help="Label of the outcome that counts as 1.")] = None,
     score_as_feature: Annotated[
         bool | None, typer.Option("--score-as-feature/--no-score-as-feature", help="May rules use the score?")
@@ -69,7 +72,7 @@ def audit(
 ) -> None:
     """Audit a decision algorithm for less discriminatory alternatives.
 
-    Exit codes: 0 done, 2 bad input, 3 an alternative is shown (with --fail-on lda), 130 interrupted.
+    Exit codes: 0 done, 2 bad input, 3 an alternative is shown (with --fail-on lda), 130 interrupted, 143 terminated.
     """
     given = {
         name: value
@@ -77,7 +80,7 @@ def audit(
         if name not in ("algorithm", "features", "exclude", "groups", "config", "out", "jobs", "dry_run", "fail_on")
     }
     given["features"], given["exclude"] = (tuple(values) if values else None for values in (features, exclude))
-    given["groups"] = tuple(label.strip() for label in groups.split(",")) if groups else None
+    given["groups"] = _two_labels(groups)
     console = _console()
     with _exit_codes(console):
         if fail_on not in (None, "lda"):
@@ -123,7 +126,7 @@ def simulate(
     """Recompute the published Monte Carlo study; stop it at any time, the next run goes on where it was."""
     from .replication.simulation import simulate_table1
 
-    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console = _console()
     try:
         simulate_table1(
             console,
@@ -137,7 +140,7 @@ def simulate(
             retry_failed=retry_failed,
         )
     except (FairFrontierError, ValueError) as error:
-        console.print(f"Error: {error}")
+        _complain(error)
         raise typer.Exit(2) from error
 
 
@@ -157,7 +160,7 @@ def replicate(
     rules: Annotated[bool, typer.Option(help="Learn rules on random halves, too (Table III, Figure 8).")] = True,
 ) -> None:
     """Recompute the published hospital study; stop it at any time, the next run goes on where it was."""
-    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console = _console()
     try:
         if study != "hospital":
             raise InputError("bad-option", f"The study must be 'hospital', got {study!r}.")
@@ -176,7 +179,7 @@ def replicate(
             rules=rules,
         )
     except FairFrontierError as error:
-        console.print(f"Error: {error}")
+        _complain(error)
         raise typer.Exit(2) from error
 
 
@@ -184,8 +187,8 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> bo
     """Do an audit and write it; return whether an alternative is shown."""
     console.print("\n".join(plan.lines()) + "\n")
     check_folder(out)
-    with progress_bar("Auditing", show=True) as progress:
-        result = run_audit(plan, n_jobs=jobs, progress=progress)
+    with progress_bar("Auditing", show=True, lines=True) as progress:
+        result = run_audit(plan, n_jobs=jobs, progress=_unless_interrupted(progress))
     write_audit(result, out)
     for algorithm in result.record["algorithms"]:
         console.print(f"{algorithm['name']}: {algorithm['headline']} (p-value {algorithm['lda']['p_value']:.3f})")
@@ -193,6 +196,35 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> bo
         console.print(f"Mind: {warning}")
     console.print(f"Report: {out / PAGE}\nRecord: {out / RECORD}")
     return result.shown
+
+
+_interrupted = threading.Event()
+
+
+def _interrupt(*_: Any) -> None:
+    """Stop now; an exception that some library swallows is raised again before the next step."""
+    _interrupted.set()
+    raise KeyboardInterrupt
+
+
+def _unless_interrupted(progress: Report | None) -> Report:
+    def report(done: int, total: int, text: str) -> None:
+        if _interrupted.is_set():
+            raise KeyboardInterrupt
+        if progress is not None:
+            progress(done, total, text)
+
+    return report
+
+
+def _two_labels(given: list[str] | None) -> tuple[str, ...] | None:
+    if not given:
+        return None
+    return tuple(given) if len(given) > 1 else tuple(label.strip() for label in given[0].split(","))
+
+
+def _complain(error: Exception) -> None:
+    Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False).print(f"Error: {error}")
 
 
 def _named_columns(given: list[str]) -> dict[str, str]:
@@ -208,16 +240,18 @@ def _named_columns(given: list[str]) -> dict[str, str]:
 
 
 def _console() -> Console:
-    return Console(soft_wrap=True, highlight=False, markup=False)
+    return Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 @contextmanager
 def _exit_codes(console: Console) -> Iterator[None]:
-    """Turn errors of ours into a message and exit code 2, an interruption into 130."""
+    """Turn errors of ours into a message and exit code 2, an interruption into 130; let a request to end clean up."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         yield
     except FairFrontierError as error:
-        console.print(f"Error: {error}")
+        _complain(error)
         raise typer.Exit(2) from error
     except KeyboardInterrupt as error:
         console.print("Interrupted; nothing was written.")

@@ -65,9 +65,11 @@ def read_table(path: str | Path, encoding: str = "utf-8") -> TableFile:
     except InputError:
         raise
     except ImportError as error:
-        raise MissingDependencyError(f"Reading {file.name} needs a package that is not installed: {error}") from error
+        raise MissingDependencyError(
+            f"Reading {file.name} needs a package that is not installed: {_said(error)}."
+        ) from error
     except Exception as error:  # readers raise errors of many kinds
-        raise InputError("bad-file", f"{file.name} cannot be read as {kind[1:]}: {str(error).strip(' .')}.") from error
+        raise InputError("bad-file", f"{file.name} cannot be read as {kind[1:]}: {_said(error)}.") from error
     table.columns = [str(name) for name in table.columns]
     _refuse_repeated(table.columns, file.name)
     if not len(table):
@@ -107,9 +109,9 @@ def _read_text(data: io.BytesIO, name: str, separator: str, encoding: str, packe
         data.seek(0)
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            table = pd.read_csv(data, index_col=False, low_memory=False, float_precision="round_trip", **options)
+            table: pd.DataFrame = pd.read_csv(data, index_col=False, low_memory=False, **options)
     except pd.errors.EmptyDataError as error:
-        raise InputError("bad-file", f"{name} holds no table: {str(error).strip(' .')}.") from error
+        raise InputError("bad-file", f"{name} holds no table: {_said(error)}.") from error
     except UnicodeDecodeError as error:
         raise InputError(
             "bad-file",
@@ -135,11 +137,15 @@ def _read_excel(data: io.BytesIO, name: str) -> pd.DataFrame:
                 f"{name} has {len(book.sheet_names)} sheets: {', '.join(map(str, book.sheet_names[:8]))}. Save the one "
                 "to be audited as a file of its own.",
             )
-        header = book.parse(header=None, nrows=1, dtype=str, keep_default_na=False)
+        header = pd.read_excel(book, header=None, nrows=1, dtype=str, keep_default_na=False)
         if header.empty:
             raise InputError("bad-file", f"{name} holds no table: its sheet is empty.")
         _refuse_repeated((str(text) for text in header.iloc[0] if str(text)), name)
-        return book.parse()
+        return pd.read_excel(book)
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")
 
 
 def _refuse_repeated(names: Iterable[str], file: str) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import roc_auc_score
+from scipy import stats
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..errors import InputError
@@ -22,17 +24,22 @@ MOST_CATEGORIES = 100
 MOST_MISSING = 0.5
 """Covariates with a larger share of missing values are left out; otherwise rows with gaps are dropped."""
 LEAK = 0.995
-"""A covariate is a leak suspect if by itself it predicts the outcome with at least this area under the curve."""
+"""A covariate is a leak suspect if by itself it predicts outcome or group with at least this area under the curve."""
+IS_SCORE = 0.9999
+"""A covariate that predicts the decisions so well seems to be the score behind them; it is kept, and told."""
 FEW_ROWS = 20
-"""Below this many rows all-different values do not make an identifier."""
+"""Below this many rows all-different values do not make an identifier; nor this many per category a leak of text."""
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?|\d{1,2}([./-])\d{1,2}\2\d{4}")
+"""Text that is a date."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditPlan:
     """The audit's inputs, and an account of where they come from.
 
-    ``excluded`` tells why each column is left out; those of ``warned`` look like mistakes. ``dropped`` counts rows left
-    out by reason and group; ``other_groups`` rows of groups that are not compared.
+    ``excluded`` tells why each column is left out; those of ``warned`` look like mistakes. ``noted`` tells what to mind
+    about covariates that are kept. ``dropped`` counts rows left out by reason and group; ``other_groups`` rows of
+    groups not compared; ``categories`` the values of text covariates.
     """
 
     file: TableFile
@@ -48,6 +55,7 @@ class AuditPlan:
     roles: Mapping[str, str]
     excluded: Mapping[str, str]
     warned: tuple[str, ...]
+    noted: Mapping[str, str]
     dropped: Mapping[str, Mapping[str, int]]
     other_groups: Mapping[str, int]
     categories: Mapping[str, int] = field(default_factory=dict)
@@ -62,11 +70,14 @@ class AuditPlan:
         lines.append(f"Treated     {', '.join(f'{name}: {a.mean():.1%}' for name, a in self.algorithms.items())}")
         names = [f"{c} ({self.categories[c]} categories)" if c in self.categories else c for c in self.X.columns]
         lines.append(f"Covariates  {len(names)}: {', '.join(names)}")
+        if self.categories:
+            lines.append("Encoding    text and categories become indicators, one for each value")
         if self.score is not None:
             how = "used" if self.request.score_as_feature else "not used"
             lines.append(f"            The score is {how} as a covariate; the verdict is shown both ways.")
         for column, why in self.excluded.items():
             lines.append(f"{'WARNING' if column in self.warned else 'Left out':<12}{column}: {why}")
+        lines += [f"Mind        {column}: {what}" for column, what in self.noted.items()]
         for label, count in self.other_groups.items():
             lines.append(f"Not used    {count:,} rows of group {label}")
         for reason, counts in self.dropped.items():
@@ -95,26 +106,40 @@ def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
     for column, role in roles.items():
         if role != "group":
             rows = _drop(rows, table[column].isna().to_numpy(), f"{column} ({role}) is missing", group, dropped)
+    _refuse_empty(rows, group, groups, dropped)
     candidates = features or [c for c in table.columns if c not in reserved and c not in unwanted]
     excluded = {column: "named in --exclude" for column in unwanted if column not in reserved}
-    y = _outcome(table.loc[rows, request.outcome], request)
-    known = {column: table.loc[rows, column] for column in roles}
-    warned = []
+    complete = table.loc[rows]
+    known = _Known(
+        {column: complete[column] for column in roles},
+        _outcome(complete[request.outcome], request) if get_loss(request.loss).binary_outcome else None,
+        np.asarray(group[rows] == groups[0], dtype=float),
+        _algorithms(complete, request),
+        request,
+    )
+    warned, noted = [], {}
     for column in candidates:
-        why, alarming = _unfit(table.loc[rows, column], y, group[rows], known, request, bool(features))
+        why, alarming = _unfit(complete[column], known, bool(features))
         if why:
             excluded[column] = why
             if alarming:
                 warned.append(column)
+        elif what := _notable(complete[column], known):
+            noted[column] = what
     covariates = [column for column in candidates if column not in excluded]
     if not covariates:
-        raise InputError("bad-features", f"No covariate is left: {_listed(excluded)}. Name some by --features.")
+        reasons = "; ".join(f"{column}: {why}" for column, why in list(excluded.items())[:8])
+        raise InputError(
+            "bad-features",
+            f"No covariate is left ({reasons or 'the file has no other columns'}). Name some by --features.",
+        )
     for column in covariates:
         rows = _drop(rows, table[column].isna().to_numpy(), f"{column} is missing", group, dropped)
-    if not rows.any():
-        raise InputError("empty-data", f"No row is complete: {_counted(dropped)}.")
+    _refuse_empty(rows, group, groups, dropped)
     used = table.loc[rows]
-    X = used[covariates].reset_index(drop=True)
+    X = used[covariates].reset_index(drop=True).infer_objects()
+    text = [column for column in covariates if not pd.api.types.is_numeric_dtype(X[column])]
+    X = X.assign(**{column: as_labels(X[column]) for column in text})
     return AuditPlan(
         file,
         request,
@@ -129,15 +154,16 @@ def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
         roles,
         excluded,
         tuple(warned),
+        noted,
         {reason: counts for reason, counts in dropped.items() if sum(counts.values())},
         other,
-        {c: int(X[c].nunique()) for c in covariates if not pd.api.types.is_numeric_dtype(X[c])},
+        {column: int(X[column].nunique()) for column in text},
     )
 
 
 def as_labels(column: pd.Series) -> pd.Series:
     """Labels as text; whole numbers without a decimal point, missing ones stay missing."""
-    if pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all():
+    if pd.api.types.is_float_dtype(column) and ((column.dropna() % 1 == 0) & (column.dropna().abs() < 2.0**53)).all():
         column = column.astype("Int64")
     return column.astype(object).map(str, na_action="ignore")
 
@@ -150,7 +176,7 @@ def _roles(table: pd.DataFrame, request: AuditRequest) -> dict[str, str]:
     for role, column in wanted.items():
         if column is None:
             continue
-        _names(table, (column,), f"the {role}")
+        _known_column(table, column, f"the {role}")
         if column in roles and not (role.startswith("decision") and roles[column].startswith("decision")):
             raise InputError("bad-option", f"{column!r} is given as {roles[column]} and as {role}: they must differ.")
         roles.setdefault(column, role)
@@ -162,12 +188,17 @@ def _names(table: pd.DataFrame, given: Iterable[str], what: str) -> list[str]:
     found: list[str] = []
     for text in given:
         for name in [text] if text in table.columns else [part.strip() for part in text.split(",")]:
-            if name not in table.columns:
-                close = difflib.get_close_matches(name, table.columns, n=1)
-                hint = f" Did you mean {close[0]!r}?" if close else f" It has: {_listed(table.columns)}."
-                raise InputError("bad-features", f"The file has no column {name!r}, given for {what}.{hint}")
-            found.append(name)
+            _known_column(table, name, what)
+            if name not in found:
+                found.append(name)
     return found
+
+
+def _known_column(table: pd.DataFrame, name: str, what: str) -> None:
+    if name not in table.columns:
+        close = difflib.get_close_matches(name, table.columns, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else f" It has: {_listed(table.columns)}."
+        raise InputError("bad-features", f"The file has no column {name!r}, given for {what}.{hint}")
 
 
 def _group_rows(
@@ -207,30 +238,48 @@ def _drop(rows: BoolArray, gaps: BoolArray, reason: str, group: Any, dropped: di
     return rows & ~gaps
 
 
+def _refuse_empty(rows: BoolArray, group: Any, groups: tuple[str, str], dropped: Mapping[str, Any]) -> None:
+    if not rows.any():
+        raise InputError("empty-data", f"No row is complete: {_counted(dropped)}.")
+    for label in groups:
+        if not (group[rows] == label).any():
+            raise InputError("one-group", f"No row of group {label!r} is complete: {_counted(dropped)}.")
+
+
 def _outcome(column: pd.Series, request: AuditRequest) -> FloatArray:
     binary = get_loss(request.loss).binary_outcome
-    labels = as_labels(column)
-    present = sorted(labels.unique())
+    column = column.infer_objects()
     if request.positive is not None:
+        labels = as_labels(column)
+        present = sorted(labels.unique())
         if request.positive not in present:
             raise InputError("bad-option", f"--positive {request.positive!r} is not in {column.name!r}: {present[:8]}.")
         if len(present) > 2:
             raise InputError("outcome-not-binary", f"{column.name!r} has {len(present)} values: {present[:8]}.")
-        return np.asarray(labels == request.positive, dtype=float)
-    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_numeric_dtype(column):
+        values = np.asarray(labels == request.positive, dtype=float)
+    elif pd.api.types.is_numeric_dtype(column):
         values = column.to_numpy(dtype=float)
         if binary and not np.isin(values, (0.0, 1.0)).all():
             raise InputError(
                 "outcome-not-binary",
-                f"{column.name!r} must hold 0 and 1, and holds {present[:6]}. With two labels say which counts as 1: "
-                "--positive LABEL.",
+                f"{column.name!r} must hold 0 and 1, and holds {_some_labels(column)}. With two labels say which "
+                "counts as 1: --positive LABEL.",
             )
-        if binary and len(present) < 2:
-            raise InputError("constant-outcome", f"{column.name!r} is always {present[0]}: nothing can be predicted.")
-        return values
-    raise InputError(
-        "outcome-not-binary", f"{column.name!r} holds {present[:6]}: say which counts as 1, --positive LABEL."
-    )
+        if not np.isfinite(values).all():
+            raise InputError("non-finite", f"The outcome {column.name!r} holds infinite values.")
+    else:
+        raise InputError(
+            "outcome-not-binary",
+            f"{column.name!r} holds {_some_labels(column)}: say which counts as 1, --positive LABEL.",
+        )
+    if (values == values[0]).all():
+        label = _some_labels(column)[0]
+        raise InputError("constant-outcome", f"{column.name!r} is always {label}: nothing can be predicted.")
+    return values
+
+
+def _some_labels(column: pd.Series, most: int = 6) -> list[str]:
+    return sorted(as_labels(column).unique())[:most]
 
 
 def _algorithms(used: pd.DataFrame, request: AuditRequest) -> dict[str, FloatArray]:
@@ -242,6 +291,8 @@ def _algorithms(used: pd.DataFrame, request: AuditRequest) -> dict[str, FloatArr
         if not pd.api.types.is_numeric_dtype(score):
             raise InputError("bad-decisions", f"The score {request.score!r} must hold numbers.")
         values = score.to_numpy(dtype=float)
+        if not np.isfinite(values).all():
+            raise InputError("non-finite", f"The score {request.score!r} holds infinite values.")
         if request.threshold is not None:
             name, cut = f"{request.score} above {request.threshold:g}", request.threshold
         else:
@@ -256,7 +307,8 @@ def _algorithms(used: pd.DataFrame, request: AuditRequest) -> dict[str, FloatArr
 
 
 def _decisions(column: pd.Series) -> FloatArray:
-    if not (pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)):
+    column = column.infer_objects()
+    if not pd.api.types.is_numeric_dtype(column):
         raise InputError(
             "bad-decisions", f"{column.name!r} must hold decisions 0 and 1, and holds {_listed(column.unique())}."
         )
@@ -270,52 +322,114 @@ def _decisions(column: pd.Series) -> FloatArray:
     return values
 
 
-def _unfit(
-    column: pd.Series, y: FloatArray, group: Any, known: Mapping[str, pd.Series], request: AuditRequest, named: bool
-) -> tuple[str, bool]:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What no covariate may be a copy of: the columns in use, the outcome if it is 0/1, the group, the decisions."""
+
+    columns: Mapping[str, pd.Series]
+    outcome: FloatArray | None
+    in_first_group: FloatArray
+    decisions: Mapping[str, FloatArray]
+    request: AuditRequest
+
+
+def _unfit(column: pd.Series, known: _Known, named: bool) -> tuple[str, bool]:
     """Why a column cannot, or should not, be a covariate ("" if it can), and whether that looks like a mistake.
 
-    A column named in --features is kept unless it cannot be used at all.
+    A column named in --features is left out only if it cannot be used, is mostly missing, or is a copy.
     """
-    values, n = column.dropna(), len(column)
-    different = int(values.nunique()) if _hashable(values) else n
-    numeric = pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)
+    values, n = column.dropna().infer_objects(), len(column)
+    if not len(values):
+        return "all of its values are missing", named
+    if not _hashable(values):
+        return "its values are lists or the like", named
+    different = int(values.nunique())
+    numeric = pd.api.types.is_numeric_dtype(values)
     if different < 2:
-        return "constant", False
-    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
+        return "constant", named
+    if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values):
         return "a date or duration; turn it into a number, such as days since a date", named
+    if numeric and not np.isfinite(values.to_numpy(dtype=float)).all():
+        return "it holds infinite values", True
     if n - len(values) > MOST_MISSING * n:
         return f"{(n - len(values)) / n:.0%} of its values are missing", named
-    for other, own in known.items():
-        if _same_partition(column, own):
+    kept = column.notna().to_numpy()
+    for other, own in known.columns.items():
+        if _is_copy(values, own[kept]):
             return f"a copy of {other!r}, column for column or under other names", True
+    for name, decisions in known.decisions.items():
+        if _is_copy(values, pd.Series(decisions[kept], index=values.index)):
+            return f"a copy of the decisions {name!r}", True
     if named:
         return "", False
-    whole = pd.api.types.is_integer_dtype(column) or not numeric
+    if not numeric and _dates(values):
+        return "a date; turn it into a number, such as days since a date", False
+    whole = not numeric or bool((values.to_numpy(dtype=float) % 1.0 == 0.0).all())
     if whole and different == len(values) and n >= FEW_ROWS:
         return "every value is different: an identifier", False
     if not numeric and different > MOST_CATEGORIES:
         return f"text with {different:,} different values", False
-    if get_loss(request.loss).binary_outcome and numeric and len(values):
-        kept = column.notna().to_numpy()
-        if 0.0 < y[kept].mean() < 1.0:
-            auc = float(roc_auc_score(y[kept], values.to_numpy(dtype=float)))
-            if max(auc, 1.0 - auc) >= LEAK:
-                return f"suspected leak: by itself it nearly determines {request.outcome!r}", True
+    if known.outcome is not None and _tells(values, known.outcome[kept]) >= LEAK:
+        return f"suspected leak: by itself it nearly determines {known.request.outcome!r}", True
+    if _tells(values, known.in_first_group[kept]) >= LEAK:
+        return f"suspected leak: by itself it nearly determines {known.request.group!r}", True
     return "", False
 
 
-def _same_partition(one: pd.Series, other: pd.Series) -> bool:
-    """Whether two columns split the rows alike: each value of one goes with one value of the other."""
-    if not (_hashable(one) and _hashable(other)):
+def _notable(column: pd.Series, known: _Known) -> str:
+    """What to mind about a covariate."""
+    values, kept = column.dropna().infer_objects(), column.notna().to_numpy()
+    for name, decisions in known.decisions.items():
+        if _tells(values, decisions[kept]) >= IS_SCORE:
+            return f"it determines the decisions {name!r}, like a score; --exclude it if rules may not use it"
+    return ""
+
+
+def _tells(values: pd.Series, target: FloatArray) -> float:
+    """How well a column by itself predicts a 0/1 target: area under the curve, of either sign; 0.5 if not known."""
+    positives = float(target.sum())
+    negatives = len(target) - positives
+    if not (positives and negatives):
+        return 0.5
+    if pd.api.types.is_numeric_dtype(values):
+        ranks = stats.rankdata(values.to_numpy(dtype=float))
+    else:
+        codes, labels = pd.factorize(values)
+        if len(values) < FEW_ROWS * len(labels):
+            return 0.5
+        ranks = stats.rankdata((np.bincount(codes, weights=target) / np.bincount(codes))[codes])
+    area = (float(ranks @ target) - positives * (positives + 1.0) / 2.0) / (positives * negatives)
+    return max(area, 1.0 - area)
+
+
+def _is_copy(one: pd.Series, other: pd.Series) -> bool:
+    """Whether two columns say the same: each value of one goes with one value of the other.
+
+    If all values are different that holds of any two columns; then their order, or their text, must agree.
+    """
+    if not _hashable(other):
         return False
     a, b = pd.factorize(one)[0], pd.factorize(other)[0]
-    pairs = len(np.unique(_pair_codes(a, b)))
-    return pairs == len(np.unique(a)) == len(np.unique(b))
+    different = len(np.unique(a))
+    if not len(np.unique(_pair_codes(a, b))) == different == len(np.unique(b)):
+        return False
+    if different < len(a):
+        return True
+    if pd.api.types.is_numeric_dtype(one) and pd.api.types.is_numeric_dtype(other):
+        order = np.diff(other.to_numpy(dtype=float)[np.argsort(one.to_numpy(dtype=float))])
+        return bool((order > 0.0).all() or (order < 0.0).all())
+    return bool((as_labels(one) == as_labels(other)).all())
 
 
 def _pair_codes(a: IntArray, b: IntArray) -> IntArray:
-    return np.asarray((a + 1) * (int(b.max(initial=0)) + 2) + b + 1, dtype=np.intp)
+    return np.asarray(a * (int(b.max(initial=0)) + 1) + b, dtype=np.intp)
+
+
+def _dates(values: pd.Series) -> bool:
+    return all(
+        isinstance(value, datetime.date) or (isinstance(value, str) and DATE.fullmatch(value.strip()) is not None)
+        for value in values.unique()
+    )
 
 
 def _hashable(values: pd.Series) -> bool:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from ..capacity import check_capacity
 from ..errors import InputError
+from ..inference.levels import check_level
+from ..learners import resolve_learner
+from ..losses import get_loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +54,10 @@ class AuditRequest:
     title: str | None = None
 
     def check(self) -> AuditRequest:
-        """Refuse what contradicts itself; return itself."""
-        for name in ("data", "outcome", "group"):
+        """Refuse what contradicts itself or cannot be done, before any data are read; return itself."""
+        if not self.data:
+            raise InputError("bad-option", "An audit needs the path of a table: fairfrontier audit FILE ...")
+        for name in ("outcome", "group"):
             if not getattr(self, name):
                 raise InputError("bad-option", f"An audit needs `{name}`: give --{name}.")
         if (self.decision is None) == (self.score is None):
@@ -59,14 +66,27 @@ class AuditRequest:
             raise InputError("bad-option", "With --score give either --threshold or --top: who is treated?")
         if self.score is None and (self.threshold is not None or self.top is not None):
             raise InputError("bad-option", "--threshold and --top belong to --score.")
+        if self.threshold is not None and not math.isfinite(self.threshold):
+            raise InputError("bad-option", f"--threshold is a number, got {self.threshold}.")
         if self.top is not None and not 0.0 < self.top < 1.0:
             raise InputError("bad-option", f"--top is a share between 0 and 1, such as 0.1; got {self.top:g}.")
         if self.features and self.exclude:
             raise InputError("bad-option", "Give either --features or --exclude, and not both.")
-        if self.groups and len(self.groups) != 2:
+        if self.groups and (len(self.groups) != 2 or self.groups[0] == self.groups[1]):
             raise InputError("bad-option", f"--groups names two groups, such as A,B; got {list(self.groups)}.")
         if self.score_as_feature and self.score is None:
             raise InputError("bad-option", "--score-as-feature needs --score.")
+        check_level(self.alpha, self.draws)
+        if self.capacity is not None:
+            check_capacity(self.capacity)
+        if self.folds < 2:
+            raise InputError("bad-folds", f"--folds is a whole number of at least 2, got {self.folds}.")
+        if self.repetitions < 1:
+            raise InputError("bad-option", f"--repetitions is a whole number of at least 1, got {self.repetitions}.")
+        if self.seed < 0:
+            raise InputError("bad-option", f"--seed is a whole number of at least 0, got {self.seed}.")
+        get_loss(self.loss)
+        resolve_learner(self.learner)
         return self
 
     def resolved(self) -> dict[str, Any]:
@@ -78,7 +98,7 @@ class AuditRequest:
 def read_config(path: Path) -> AuditRequest:
     """Read settings from a TOML file; dashes and underscores in names are alike."""
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError("bad-option", f"The config file {path} cannot be read: {error.strerror or error}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -95,9 +115,25 @@ def read_config(path: Path) -> AuditRequest:
     return AuditRequest(**values)
 
 
+RIVALS = {
+    "decision": ("score", "threshold", "top", "score_as_feature"),
+    "score": ("decision",),
+    "threshold": ("top",),
+    "top": ("threshold",),
+    "features": ("exclude",),
+    "exclude": ("features",),
+}
+"""Settings that cannot stand beside others."""
+
+
 def override(request: AuditRequest, given: Mapping[str, Any]) -> AuditRequest:
-    """Return the request with what was given on the command line in place of what the config file says."""
-    return replace(request, **{name: value for name, value in given.items() if value is not None})
+    """Return the request with what was given on the command line in place of what the config file says.
+
+    What cannot stand beside a setting that was given goes, too: --score takes the place of a decision column.
+    """
+    wanted = {name: value for name, value in given.items() if value is not None}
+    gone = {rival: getattr(AuditRequest(), rival) for name in wanted for rival in RIVALS.get(name, ())}
+    return replace(request, **gone | wanted)
 
 
 def write_config(request: AuditRequest) -> str:
@@ -118,7 +154,16 @@ def write_config(request: AuditRequest) -> str:
 
 
 def _text(value: str) -> str:
-    return json.dumps(str(value))  # JSON's escapes are TOML's, too
+    # JSON's escapes are TOML's, but for pairs of surrogates, and TOML escapes one character more
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+KINDS: tuple[tuple[str, Any, str], ...] = (
+    ("bool", bool, "true or false"),
+    ("float", int | float, "a number"),
+    ("int", int, "a whole number"),
+    ("str", str, "a text"),
+)
 
 
 def _checked(name: str, value: Any, default: Any, kind: Any) -> Any:
@@ -131,12 +176,7 @@ def _checked(name: str, value: Any, default: Any, kind: Any) -> Any:
         if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
             raise InputError("bad-option", f"{name!r} must be a table of names and columns, got {value!r}.")
         return value
-    if isinstance(default, bool) or isinstance(value, bool):
-        if not (isinstance(default, bool) and isinstance(value, bool)):
-            raise InputError("bad-option", f"{name!r}: {value!r} is not of the type of {default!r}.")
-        return value
-    if "float" in str(kind) and isinstance(value, int | float):
-        return float(value)
-    if ("int" in str(kind) and isinstance(value, int)) or ("str" in str(kind) and isinstance(value, str)):
-        return value
-    raise InputError("bad-option", f"{name!r} must be {kind}, got {value!r}.")
+    expected, words = next((known, text) for name_of, known, text in KINDS if name_of in str(kind))
+    if isinstance(value, bool) != (expected is bool) or not isinstance(value, expected):
+        raise InputError("bad-option", f"{name!r} must be {words}, got {value!r}.")
+    return float(value) if "float" in str(kind) else value

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 
 from .._progress import Report
-from ..errors import FairFrontierWarning
+from ..errors import FairFrontierError, FairFrontierWarning, InputError
 from ..frontier import FairFrontier
 from ..inference.results import LDATests
 from ..reporting.record import make_record, plain
@@ -18,6 +19,9 @@ from .plan import AuditPlan
 
 OTHER_LEARNERS = ("factored-logit", "logit-lasso", "factored-boosting")
 """Learners whose verdicts are shown beside that of the learner named beforehand; one of them unless more are asked."""
+OTHER_LEARNERS_OF_NUMBERS = ("factored-logit", "lasso", "factored-boosting")
+"""The same for outcomes of so many values that they are no classes."""
+MOST_CLASSES = 10
 MORE_SEEDS = 2
 
 
@@ -54,14 +58,20 @@ def variants(plan: AuditPlan) -> list[Variant]:
         found.append(Variant(request.learner, request.seed, not request.score_as_feature))
     more = MORE_SEEDS if request.robustness else 1
     found += [Variant(request.learner, request.seed + 1 + k, request.score_as_feature) for k in range(more)]
-    others = [name for name in OTHER_LEARNERS if name != request.learner]
+    known = OTHER_LEARNERS if len(np.unique(plan.y)) <= MOST_CLASSES else OTHER_LEARNERS_OF_NUMBERS
+    others = [name for name in known if name != request.learner]
     for name in others if request.robustness else others[:1]:
         found.append(Variant(name, request.seed, request.score_as_feature))
     return found
 
 
 def run_audit(plan: AuditPlan, *, n_jobs: int | None = None, progress: Report | None = None) -> Audit:
-    """Fit, test and gather the record of an audit."""
+    """Fit, test and gather the record of an audit.
+
+    If a way of asking fails that does not decide, that is told among the warnings.
+    """
+    if n_jobs == 0:
+        raise InputError("bad-option", "The number of jobs is at least 1, or -1 for all cores; got 0.")
     tell: Report = progress or (lambda done, total, text: None)
     ways = variants(plan)
     caught: list[str] = []
@@ -71,8 +81,14 @@ def run_audit(plan: AuditPlan, *, n_jobs: int | None = None, progress: Report | 
         tell(number, len(ways) + 1, _described(variant, plan))
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
-            ff = fit_variant(plan, variant, n_jobs)
-            tests = cast(LDATests, ff.test_lda(dict(plan.algorithms), capacity=plan.request.capacity))
+            try:
+                ff = fit_variant(plan, variant, n_jobs)
+                tests = cast(LDATests, ff.test_lda(dict(plan.algorithms), capacity=plan.request.capacity))
+            except FairFrontierError as error:
+                if variant.decides:
+                    raise
+                caught.append(f"Not done: {_described(variant, plan)}. {error}")
+                continue
         if variant.decides:
             decisive = ff
             caught = sorted({str(w.message) for w in found if issubclass(w.category, FairFrontierWarning)})
@@ -132,13 +148,16 @@ def _line(plan: AuditPlan, variant: Variant, tests: LDATests) -> dict[str, Any]:
 
 
 def _tell_both_ways(record: dict[str, Any], plan: AuditPlan) -> None:
-    first, other = record["robustness"][:2]
+    first = record["robustness"][0]
+    other = next((line for line in record["robustness"] if line["covariates"] != first["covariates"]), None)
     for algorithm in record["algorithms"]:
-        found = other["algorithms"][algorithm["name"]]
-        algorithm["both_ways"] = (
-            f"This is {first['covariates']} among the covariates. {other['covariates'].capitalize()}: "
-            f"{found['verdict']}, p-value {found['p_value']:.3f}."
-        )
+        told = f"This is {first['covariates']} among the covariates."
+        if other is None:
+            algorithm["both_ways"] = f"{told} The other way could not be worked out; see the warnings."
+        else:
+            found = other["algorithms"][algorithm["name"]]
+            way = other["covariates"].capitalize()
+            algorithm["both_ways"] = f"{told} {way}: {found['verdict']}, p-value {found['p_value']:.3f}."
 
 
 def _account(plan: AuditPlan) -> dict[str, Any]:
@@ -156,6 +175,7 @@ def _account(plan: AuditPlan) -> dict[str, Any]:
         "roles": dict(plan.roles),
         "excluded": dict(plan.excluded),
         "suspicious": list(plan.warned),
+        "noted": dict(plan.noted),
         "dropped": dropped,
         "dropped by reason": {reason: dict(counts) for reason, counts in plan.dropped.items()},
         "other groups": dict(plan.other_groups),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
-import shutil
 import tempfile
+import warnings
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -14,23 +15,36 @@ from typing import Any
 
 import pandas as pd
 
-from ..errors import InputError
+from ..errors import InputError, MissingDependencyError
 from ..reporting.page import render
 from .request import write_config
 from .running import Audit
 
-RECORD, PAGE, CONFIG = "audit.json", "report.html", "config.toml"
+RECORD, PAGE, CONFIG, PLAN, TABLES, FIGURES = (
+    "audit.json",
+    "report.html",
+    "config.toml",
+    "plan.txt",
+    "tables",
+    "figures",
+)
+OURS = (RECORD, PAGE, CONFIG, PLAN, TABLES, FIGURES)
+"""What an audit leaves in its directory."""
 
 
 def check_folder(folder: Path) -> None:
     """Refuse a directory in which nothing can be written, or which holds something else than an audit."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError("bad-file", f"{folder} is a file; give a directory for the audit.")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / RECORD).exists():
-        raise InputError("bad-file", f"{folder} holds files that are no audit; give another directory, or empty it.")
+    absent = [name for name in ("jinja2", "plotly", "matplotlib") if importlib.util.find_spec(name) is None]
+    if absent:
+        raise MissingDependencyError(
+            f"Writing an audit needs {' and '.join(absent)}: install fairfrontier[report,plots]."
+        )
     try:
-        parent = _existing_parent(folder)
-        with tempfile.TemporaryDirectory(dir=parent, prefix=".fairfrontier-"):
+        if folder.is_dir():
+            _refuse_strangers(folder)
+        elif folder.exists() or folder.is_symlink():
+            raise InputError("bad-file", f"{folder} is a file; give a directory for the audit.")
+        with tempfile.TemporaryDirectory(dir=_beside(folder), prefix=".fairfrontier-"):
             pass
         if folder.is_dir() and not os.access(folder, os.W_OK):
             raise PermissionError(13, "Permission denied")
@@ -41,20 +55,19 @@ def check_folder(folder: Path) -> None:
 def write_audit(audit: Audit, folder: Path, created: datetime | None = None) -> list[Path]:
     """Write record, page, tables, figures and config; a former audit in the directory is replaced.
 
-    Everything is written beside the directory first and put in its place at the end, so that an interrupted run leaves
-    what was there before.
+    Everything is written elsewhere first and put in its place at the end, so that an interrupted run leaves what was
+    there before.
     """
     check_folder(folder)
     record = dict(audit.record) | {"created": (created or datetime.now()).isoformat(timespec="seconds")}
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".fairfrontier-"))
-        work.chmod(0o755)
-        try:
-            _write(work, audit, record)
-            _put_in_place(work, folder)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=_beside(folder), prefix=".fairfrontier-") as name:
+            new, old = Path(name) / "new", Path(name) / "old"
+            new.mkdir()
+            old.mkdir()
+            _write(new, audit, record)
+            _put_in_place(new, folder, old)
     except OSError as error:
         raise InputError("bad-file", f"{folder} cannot be written: {error.strerror or error}.") from error
     return sorted(path for path in folder.rglob("*") if path.is_file())
@@ -64,12 +77,12 @@ def _write(work: Path, audit: Audit, record: Mapping[str, Any]) -> None:
     (work / RECORD).write_text(json.dumps(record, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     (work / PAGE).write_text(render(record), encoding="utf-8")
     (work / CONFIG).write_text(write_config(audit.plan.request), encoding="utf-8")
-    (work / "plan.txt").write_text("\n".join(audit.plan.lines()) + "\n", encoding="utf-8")
-    tables = work / "tables"
+    (work / PLAN).write_text("\n".join(audit.plan.lines()) + "\n", encoding="utf-8")
+    tables = work / TABLES
     tables.mkdir()
     for name, table in _tables(record).items():
         table.to_csv(tables / f"{name}.csv", index=False, lineterminator="\n")
-    figures = work / "figures"
+    figures = work / FIGURES
     figures.mkdir()
     _draw(audit, figures)
 
@@ -116,8 +129,17 @@ def _tables(record: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
     tables = {"algorithms": algorithms, "points": points, "rules": rules, "sensitivity": sensitivity}
     tables["learner"] = pd.DataFrame(record["learner"]["quality"])
     for number, a in enumerate(record["algorithms"], start=1):
-        tables[f"alternatives-{number}-{_file_name(a['name'])}"] = pd.DataFrame(a["alternatives"])
+        lines = pd.DataFrame(a["alternatives"], columns=None if a["alternatives"] else _alternatives_header(r, b))
+        tables[f"alternatives-{number}-{_file_name(a['name'])}"] = lines
     return tables
+
+
+def _alternatives_header(r: str, b: str) -> list[str]:
+    both = {name: [f"{name} {r}", f"{name} {b}"] for name in ("direction", "risk", "se", "gain", "se gain", "treated")}
+    return [
+        *("role", *both["direction"], *both["risk"], *both["se"], *both["gain"], "gain in gap"),
+        *(*both["se gain"], "se gain in gap", *both["treated"], "agreement", "flagged"),
+    ]
 
 
 def _draw(audit: Audit, folder: Path) -> None:
@@ -126,29 +148,56 @@ def _draw(audit: Audit, folder: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    for name, zoom in (("frontier", True), ("feasible-set", False)):
-        axes = audit.frontier.plot(decisions=dict(audit.plan.algorithms), zoom=zoom)
-        for kind in ("png", "svg"):
-            axes.figure.savefig(folder / f"{name}.{kind}", dpi=150, metadata={"Date": None} if kind == "svg" else None)
-        plt.close(axes.figure)
+    with matplotlib.rc_context({"svg.hashsalt": "fairfrontier"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        for name, zoom in (("frontier", True), ("feasible-set", False)):
+            axes = audit.frontier.plot(decisions=dict(audit.plan.algorithms), zoom=zoom)
+            for kind, metadata in (("png", None), ("svg", {"Date": None})):
+                axes.figure.savefig(folder / f"{name}.{kind}", dpi=150, metadata=metadata)
+            plt.close(axes.figure)
 
 
-def _put_in_place(work: Path, folder: Path) -> None:
+def _refuse_strangers(folder: Path) -> None:
+    """Refuse a directory with files that no audit wrote; they would be lost or mixed with the audit's."""
+    found = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    strangers = [name for name in found if name not in OURS]
+    if strangers or (found and RECORD not in found):
+        raise InputError(
+            "bad-file",
+            f"{folder} holds files that are no audit ({', '.join((strangers or found)[:5])}); give another directory, "
+            "or empty it.",
+        )
+
+
+def _put_in_place(new: Path, folder: Path, old: Path) -> None:
+    """Move a finished audit to its directory; if that fails or is interrupted, everything is as it was before."""
     if not folder.exists():
-        os.rename(work, folder)
+        os.rename(new, folder)
         return
-    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".fairfrontier-old-"))
-    os.rename(folder, aside / "old")
     try:
-        os.rename(work, folder)
-    except OSError:
-        os.rename(aside / "old", folder)
+        for name in OURS:
+            if (folder / name).exists():
+                os.rename(folder / name, old / name)
+        for path in sorted(new.iterdir()):
+            os.rename(path, folder / path.name)
+    except BaseException:
+        for name in OURS:
+            if (old / name).exists():
+                if (folder / name).exists():
+                    os.rename(folder / name, new / name)
+                os.rename(old / name, folder / name)
+            elif not (new / name).exists() and (folder / name).exists():
+                os.rename(folder / name, new / name)
         raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
-def _existing_parent(folder: Path) -> Path:
+def _beside(folder: Path) -> Path:
+    """Where the audit is prepared: on the same disk, beside the directory; within it, if it is a disk of its own."""
+    if folder.is_dir():
+        inside = folder.resolve()
+        outside = inside.parent
+        same = outside.stat().st_dev == inside.stat().st_dev and os.access(outside, os.W_OK)
+        return outside if same and not os.path.ismount(inside) else inside
     parent = folder.absolute().parent
     while not parent.exists():
         parent = parent.parent

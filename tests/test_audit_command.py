@@ -1,0 +1,628 @@
+"""The command `audit`: what it prints, writes and exits with; records against their schema; interruptions."""
+
+import copy
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from importlib.resources import files
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from fairfrontier.audit import running
+from fairfrontier.audit.demo import demo_table
+from fairfrontier.audit.files import TableFile
+from fairfrontier.audit.plan import make_plan
+from fairfrontier.audit.request import AuditRequest, read_config
+from fairfrontier.audit.running import run_audit, variants
+from fairfrontier.cli import app
+from fairfrontier.errors import InputError, LearnerError
+from fairfrontier.reporting.wording import HEADLINES
+
+SCHEMA = json.loads(files("fairfrontier.reporting").joinpath("audit.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+WRITTEN = {
+    "audit.json",
+    "config.toml",
+    "figures/feasible-set.png",
+    "figures/feasible-set.svg",
+    "figures/frontier.png",
+    "figures/frontier.svg",
+    "plan.txt",
+    "report.html",
+    "tables/algorithms.csv",
+    "tables/alternatives-1-chosen-by-cost-score.csv",
+    "tables/alternatives-2-by-health.csv",
+    "tables/learner.csv",
+    "tables/points.csv",
+    "tables/rules.csv",
+    "tables/sensitivity.csv",
+}
+HOSPITAL = ("--outcome", "needs the programme", "--group", "race", "--decision", "chosen by cost score")
+
+
+def small_table(n=400):
+    """People whose outcome depends on a and b, with decisions: by a coin, by a alone, and by the outcome itself."""
+    rng = np.random.default_rng(0)
+    a, b, second = rng.normal(size=n).round(3), rng.normal(size=n).round(3), rng.integers(0, 2, n)
+    y = (rng.random(n) < 1.0 / (1.0 + np.exp(-1.5 * a - b * (2 * second - 1)))).astype(int)
+    return pd.DataFrame(
+        {
+            "a": a,
+            "b": b,
+            "kind": rng.choice(["u", "v", "w"], n),
+            "sex": np.where(second, "f", "m"),
+            "y": y,
+            "coin": rng.integers(0, 2, n),
+            "by a": (a > 0.0).astype(int),
+            "oracle": y,
+            "score": (a + rng.normal(size=n)).round(4),
+            "amount": (0.8 * y + 0.1 * rng.random(n)).round(3),
+        }
+    )
+
+
+def command(*arguments, **options):
+    words = [sys.executable, "-m", "fairfrontier", "audit", *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, encoding="utf-8", check=False, **options)
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def without_time(folder):
+    record = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", record.pop("created"))
+    return json.dumps(record)
+
+
+@pytest.fixture(scope="module")
+def hospital(tmp_path_factory):
+    path = tmp_path_factory.mktemp("hospital") / "patients.csv"
+    demo_table(1500, 1).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def good(hospital, tmp_path_factory):
+    out = tmp_path_factory.mktemp("good") / "out"
+    more = ("--algorithm", "by health=chosen by health score", "--exclude", "cost score,health score", "--draws", 200)
+    return command(hospital, *HOSPITAL, *more, "--out", out), out
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "people.csv"
+    small_table().to_csv(path, index=False)
+    return path
+
+
+def test_a_good_run_writes_everything(good):
+    done, out = good
+    assert done.returncode == 0, done.stderr
+    assert set(contents(out)) == WRITTEN
+    assert "Traceback" not in done.stderr
+    assert "Warning" not in done.stderr
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+    for name in ("frontier", "feasible-set"):
+        assert (out / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (out / "figures" / f"{name}.svg").read_text(encoding="utf-8")
+
+
+def test_what_is_printed_is_what_the_record_says(good):
+    done, out = good
+    record = json.loads((out / "audit.json").read_text(encoding="utf-8"))
+    assert [a["name"] for a in record["algorithms"]] == ["chosen by cost score", "by health"]
+    for a in record["algorithms"]:
+        assert a["verdict"] == a["lda"]["verdict"]
+        assert f"{a['name']}: {HEADLINES[a['verdict']]} (p-value {a['lda']['p_value']:.3f})\n" in done.stdout
+    plan = (out / "plan.txt").read_text(encoding="utf-8")
+    assert done.stdout.startswith(plan)
+    assert "Left out    cost score: named in --exclude\n" in plan
+    assert "Rows used   1,500 of 1,500\n" in plan
+    assert f"Report: {out / 'report.html'}\nRecord: {out / 'audit.json'}\n" in done.stdout
+
+
+def test_tables_are_those_of_the_record(good):
+    _, out = good
+    record = json.loads((out / "audit.json").read_text(encoding="utf-8"))
+    r, b = record["groups"]
+    table = pd.read_csv(out / "tables" / "algorithms.csv")
+    for line, a in zip(table.to_dict("records"), record["algorithms"], strict=True):
+        assert line == {
+            "algorithm": a["name"],
+            "verdict": a["verdict"],
+            "p_value": a["lda"]["p_value"],
+            "p_value_adjusted": a["lda"]["p_value_adjusted"],
+            "statistic": a["lda"]["statistic"],
+            "critical_value": a["lda"]["critical_value"],
+            f"risk {r}": a["risk"][0],
+            f"risk {b}": a["risk"][1],
+            f"treated {r}": a["treated"][0],
+            f"treated {b}": a["treated"][1],
+            "treated ratio": a["treated ratio"],
+            "distance": a["distance"]["estimate"],
+            "distance low": a["distance"]["interval"][0],
+            "distance high": a["distance"]["interval"][1],
+        }
+    points = pd.read_csv(out / "tables" / "points.csv").set_index("point")
+    assert points.T.to_dict("list") == {point["name"]: point["risk"] for point in record["points"]}
+    rules = pd.read_csv(out / "tables" / "rules.csv")
+    assert rules[f"weight {r}"].tolist() == [rule["weight"] for rule in record["rules"]]
+    assert rules[f"risk {b}"].tolist() == [rule["risk"][1] for rule in record["rules"]]
+    quality = pd.read_csv(out / "tables" / "learner.csv")
+    assert quality["r2"].tolist() == [line["r2"] for line in record["learner"]["quality"]]
+    assert len(quality) == 2 * record["request"]["folds"]
+    sensitivity = pd.read_csv(out / "tables" / "sensitivity.csv")
+    assert sensitivity["p_value"].tolist() == [
+        found["p_value"] for line in record["robustness"] for found in line["algorithms"].values()
+    ]
+    assert sensitivity["decides"].tolist() == [True, True, False, False, False, False]
+    assert sensitivity["verdict"][:2].tolist() == table["verdict"].tolist()
+
+
+def test_alternatives_have_a_header_though_there_are_none(good):
+    _, out = good
+    record = json.loads((out / "audit.json").read_text(encoding="utf-8"))
+    some, none = (
+        pd.read_csv(out / "tables" / f"alternatives-{n}.csv") for n in ("1-chosen-by-cost-score", "2-by-health")
+    )
+    assert [len(some), len(none)] == [len(a["alternatives"]) for a in record["algorithms"]]
+    assert len(some) > 0
+    assert len(none) == 0
+    assert some.columns.tolist() == none.columns.tolist() == list(record["algorithms"][0]["alternatives"][0])
+
+
+def test_the_same_config_and_data_give_the_same_audit_in_place_of_the_former(good, tmp_path):
+    _, first = good
+    again = tmp_path / "again"
+    shutil.copytree(first, again)
+    (again / "tables" / "stale.csv").write_text("old")
+    (again / "report.html").write_text("old")
+    done = command("--config", first / "config.toml", "--out", again, "--fail-on", "lda")
+    assert done.returncode == 0, done.stderr
+    assert set(contents(again)) == WRITTEN
+    assert without_time(again) == without_time(first)
+    for name in sorted(WRITTEN - {"audit.json", "report.html"}):
+        assert (again / name).read_bytes() == (first / name).read_bytes(), name
+    assert [path.name for path in tmp_path.iterdir()] == ["again"]
+
+
+def test_the_config_written_is_the_request_of_the_record(good, hospital):
+    _, out = good
+    record = json.loads((out / "audit.json").read_text(encoding="utf-8"))
+    request = read_config(out / "config.toml")
+    assert request.resolved() == record["request"]
+    assert request == AuditRequest(
+        data=str(hospital),
+        outcome="needs the programme",
+        group="race",
+        decision="chosen by cost score",
+        algorithms={"by health": "chosen by health score"},
+        exclude=("cost score,health score",),
+        draws=200,
+    )
+
+
+def test_fail_on_lda_exits_with_3_when_one_is_shown_whatever_the_names(tmp_path):
+    table = small_table().rename(
+        columns={"a": "<script>alert(1)</script>", "b": 'b, "ב"', "sex": "😀", "coin": "=co'in"}
+    )
+    table["😀"] = table["😀"].map({"f": "<i>f</i>", "m": "女:heart:"})
+    table.to_csv(tmp_path / "people.csv", index=False)
+    out = tmp_path / "out"
+    done = command(
+        *(tmp_path / "people.csv", "--outcome", "y", "--group", "😀", "--decision", "=co'in", "--draws", 99),
+        *("--features", "<script>alert(1)</script>", "--features", 'b, "ב"', "--out", out, "--fail-on", "lda"),
+    )
+    assert done.returncode == 3, done.stderr
+    assert f"=co'in: {HEADLINES['lda-shown']}" in done.stdout
+    assert "Glyph" not in done.stderr
+    record = json.loads((out / "audit.json").read_text(encoding="utf-8"))
+    VALIDATOR.validate(record)
+    assert record["groups"] == ["女:heart:", "<i>f</i>"]
+    assert record["data"]["covariates"] == ["<script>alert(1)</script>", 'b, "ב"']
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "alert(1)" in page
+    assert "<script>alert(1)" not in page
+    assert "<i>f</i>" not in page
+    assert read_config(out / "config.toml").resolved() == record["request"]
+
+
+def test_dry_run_shows_the_plan_and_writes_nothing(people, tmp_path):
+    words = [
+        str(people),
+        "--outcome",
+        "y",
+        "--group",
+        "sex",
+        "--decision",
+        "coin",
+        "--dry-run",
+        "--out",
+        str(tmp_path / "o"),
+    ]
+    done = CliRunner().invoke(app, ["audit", *words])
+    assert done.exit_code == 0
+    assert done.output.splitlines()[0] == "File        people.csv: 400 rows, 10 columns"
+    assert "WARNING     oracle: a copy of 'y', column for column or under other names" in done.output
+    assert "WARNING     amount: suspected leak: by itself it nearly determines 'y'" in done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_options_win_over_the_config(people, tmp_path):
+    config = tmp_path / "config.toml"
+    config.write_text(f"data = {json.dumps(str(people))}\noutcome = 'y'\ngroup = 'sex'\ndecision = 'coin'\n")
+    words = ["audit", "--config", str(config), "--dry-run"]
+    assert "Decision    coin" in CliRunner().invoke(app, words).output
+    assert "Decision    by a" in CliRunner().invoke(app, [*words, "--decision", "by a"]).output
+    scored = CliRunner().invoke(app, [*words, "--score", "score", "--top", "0.25"]).output
+    assert "Treated     score, top 0.25: 25.0%" in scored
+
+
+FINE = {"--outcome": "y", "--group": "sex", "--decision": "coin"}
+SCORED = {"--decision": None, "--score": "score"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"--outcome": None}, "give --outcome"),
+        ({"--group": None}, "give --group"),
+        ({"--decision": None}, "Give either --decision"),
+        ({"--score": "score", "--top": "0.1"}, "Give either --decision"),
+        (SCORED, "either --threshold or --top"),
+        (SCORED | {"--top": "0.1", "--threshold": "1"}, "either --threshold or --top"),
+        (SCORED | {"--top": "1.5"}, "--top is a share between 0 and 1, such as 0.1; got 1.5."),
+        (SCORED | {"--threshold": "nan"}, "--threshold is a number"),
+        ({"--threshold": "1"}, "belong to --score"),
+        ({"--score-as-feature": ""}, "--score-as-feature needs --score"),
+        ({"--features": "a", "--exclude": "b"}, "Give either --features or --exclude"),
+        ({"--features": "a,bb"}, "The file has no column 'bb'"),
+        ({"--outcome": "amont"}, "no column 'amont', given for the outcome. Did you mean 'amount'?"),
+        ({"--outcome": "kind"}, "'kind' holds ['u', 'v', 'w']: say which counts as 1"),
+        ({"--outcome": "a"}, "'a' must hold 0 and 1"),
+        ({"--outcome": "kind", "--positive": "u"}, "'kind' has 3 values"),
+        ({"--decision": "score"}, "must hold decisions 0 and 1"),
+        ({"--group": "kind"}, "'kind' holds 3 groups"),
+        ({"--groups": "f"}, "--groups names two groups"),
+        ({"--groups": "f,x"}, "['x'] are not in 'sex'"),
+        ({"--group": "kind", "--groups": "u,u"}, "--groups names two groups"),
+        ({"--algorithm": "by a"}, "--algorithm is NAME=COLUMN, got 'by a'."),
+        ({"--algorithm": "coin=by a"}, "Two algorithms are called 'coin'"),
+        ({"--alpha": "0.7"}, "alpha must lie strictly between 0 and 0.5"),
+        ({"--draws": "10"}, "at least 99"),
+        ({"--capacity": "2"}, "`capacity` must be a share of people"),
+        ({"--folds": "1"}, "--folds is a whole number of at least 2"),
+        ({"--seed": "-1"}, "--seed is a whole number of at least 0"),
+        ({"--jobs": "0"}, "The number of jobs"),
+        ({"--learner": "forrest"}, "No learner is called 'forrest'. Did you mean 'forest'"),
+        ({"--loss": "quadratic"}, "quadratic"),
+        ({"--fail-on": "gap"}, "--fail-on knows 'lda' only, got 'gap'."),
+        ({"--weights": "kind"}, "sample_weight"),
+        ({"--config": "absent.toml"}, "cannot be read: No such file"),
+        ({"data": "absent.csv"}, "There is no file absent.csv"),
+        ({"data": None}, "An audit needs the path of a table"),
+        ({"data": "."}, "is a directory"),
+        ({"data": __file__}, "The format of test_audit_command.py is not known"),
+        ({"--top": "many"}, "--top"),
+    ],
+)
+def test_bad_input_exits_with_2_and_a_message(options, words, people, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wanted = {"data": str(people)} | FINE | {"--out": "out"} | options
+    data = wanted.pop("data")
+    given = [part for name, value in wanted.items() if value is not None for part in (name, value) if part]
+    done = CliRunner().invoke(app, ["audit", *([] if data is None else [data]), *given])
+    assert done.exit_code == 2, done.output
+    assert words in " ".join(done.output.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_one_group_exits_with_2(tmp_path):
+    small_table().query("sex == 'f'").to_csv(tmp_path / "people.csv", index=False)
+    words = [str(tmp_path / "people.csv"), "--outcome", "y", "--group", "sex", "--decision", "coin", "--dry-run"]
+    done = CliRunner().invoke(app, ["audit", *words])
+    assert done.exit_code == 2
+    assert "Error: 'sex' must hold two groups, and holds ['f']." in done.output
+
+
+@pytest.mark.parametrize("place", ["file", "file/out", "others"])
+def test_places_where_nothing_can_be_written_exit_with_2_before_the_work(place, people, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "notes.txt").write_text("mine")
+    before = contents(tmp_path)
+    monkeypatch.setattr("fairfrontier.cli.run_audit", None)
+    words = [str(people), "--outcome", "y", "--group", "sex", "--decision", "coin", "--out", str(tmp_path / place)]
+    done = CliRunner().invoke(app, ["audit", *words])
+    assert done.exit_code == 2, done.output
+    told = {"file": "is a file", "file/out": "Not a directory", "others": "holds files that are no audit (notes.txt)"}
+    assert told[place] in done.output
+    assert contents(tmp_path) == before
+
+
+def test_errors_show_no_traceback(people):
+    done = command(people, "--outcome", "z", "--group", "sex", "--decision", "coin")
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: The file has no column 'z', given for the outcome.")
+    assert "Traceback" not in done.stderr
+    assert not done.stdout
+
+
+def interrupt(number, out, data):
+    """Start an audit, send a signal once its progress is shown, and return what came of it."""
+    words = [sys.executable, "-m", "fairfrontier", "audit", str(data), *HOSPITAL, "--out", str(out), "--draws", "20000"]
+    environment = os.environ | {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    seen = []
+    started = threading.Event()
+
+    def watch():
+        while text := os.read(process.stderr.fileno(), 4096).decode(errors="replace"):
+            seen.append(text)
+            if "the verdict" in "".join(seen):
+                started.set()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        assert started.wait(120), "".join(seen)
+        time.sleep(0.3)
+        process.send_signal(number)
+        process.wait(60)
+    finally:
+        process.kill()
+        watcher.join()
+        printed = process.stdout.read()
+        process.stdout.close()
+        process.stderr.close()
+    return process.returncode, printed, "".join(seen)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of other systems")
+@pytest.mark.parametrize("former", [False, True])
+def test_an_interrupted_audit_leaves_everything_as_it_was(former, good, hospital, tmp_path):
+    out = tmp_path / "out"
+    if former:
+        shutil.copytree(good[1], out)
+    before = contents(tmp_path)
+    code, printed, told = interrupt(signal.SIGINT, out, hospital)
+    assert code == 130
+    assert "Interrupted; nothing was written." in printed
+    assert "Traceback" not in printed + told
+    assert contents(tmp_path) == before
+    assert [path.name for path in tmp_path.iterdir()] == (["out"] if former else [])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of other systems")
+def test_a_terminated_audit_leaves_everything_as_it_was(good, hospital, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(good[1], out)
+    before = contents(tmp_path)
+    code, _, _ = interrupt(signal.SIGTERM, out, hospital)
+    assert code in (-signal.SIGTERM, 128 + signal.SIGTERM)
+    assert contents(tmp_path) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+REQUESTS = {
+    "each verdict": {"decision": "coin", "algorithms": {"by a": "by a", "oracle": "oracle"}},
+    "score": {"score": "score", "threshold": 0.3},
+    "score as feature": {"score": "score", "top": 0.3, "score_as_feature": True},
+    "capacity": {"decision": "by a", "capacity": 0.2},
+    "numbers": {"decision": "by a", "outcome": "amount", "loss": "squared"},
+    "more": {"decision": "by a", "weights": "weight", "clusters": "home", "repetitions": 2, "groups": ("f", "m")},
+}
+
+
+@pytest.fixture(scope="module")
+def records():
+    table = small_table().assign(weight=lambda t: 1.0 + t.index % 3, home=lambda t: t.index // 2)
+    table.loc[:4, "b"] = np.nan
+    found = {}
+    for name, settings in REQUESTS.items():
+        wanted = {"data": "people.csv", "outcome": "y", "group": "sex", "draws": 99, "features": ("a,b", "kind")}
+        plan = make_plan(TableFile(table, "people.csv", "0" * 64), AuditRequest(**wanted | settings))
+        record = json.loads(json.dumps(run_audit(plan).record, allow_nan=False))
+        found[name] = record | {"created": "2024-01-01T12:00:00"}
+    return found
+
+
+def test_the_schema_is_one_and_describes_every_field():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+    def described(node, path):
+        for name, field in node.get("properties", {}).items():
+            assert field.get("description"), [*path, name]
+            described(field, [*path, name])
+        for key in ("items", "additionalProperties"):
+            if isinstance(node.get(key), dict):
+                described(node[key], [*path, key])
+
+    described(SCHEMA, [])
+    for name, definition in SCHEMA["$defs"].items():
+        assert definition["description"], name
+        described(definition, [name])
+    assert set(SCHEMA["properties"]["request"]["required"]) == set(AuditRequest.__dataclass_fields__)
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_records_follow_the_schema(name, records):
+    VALIDATOR.validate(records[name])
+
+
+def test_the_record_of_a_good_run_follows_the_schema(good):
+    VALIDATOR.validate(json.loads((good[1] / "audit.json").read_text(encoding="utf-8")))
+
+
+def test_records_of_each_kind_say_what_they_should(records):
+    verdicts = {a["name"]: a["verdict"] for a in records["each verdict"]["algorithms"]}
+    assert verdicts == {"coin": "lda-shown", "by a": "no-evidence", "oracle": "not-comparable"}
+    witnesses = {a["name"]: a["lda"]["witness"] for a in records["each verdict"]["algorithms"]}
+    assert [name for name, witness in witnesses.items() if witness is not None] == ["coin"]
+    without, with_score = records["score"], records["score as feature"]
+    assert without["data"]["covariates"] == ["a", "b", "kind"]
+    assert with_score["data"]["covariates"] == ["a", "b", "kind", "score"]
+    for record, ways in (
+        (without, ["without the score", "with the score"]),
+        (with_score, ["with the score", "without the score"]),
+    ):
+        assert [line["covariates"] for line in record["robustness"][:2]] == ways
+        assert [line["decides"] for line in record["robustness"]] == [True, False, False, False]
+        name = record["algorithms"][0]["name"]
+        other = record["robustness"][1]["algorithms"][name]
+        told = f"{ways[1].capitalize()}: {other['verdict']}, p-value {other['p_value']:.3f}."
+        assert record["algorithms"][0]["both_ways"].endswith(told)
+    assert any("capacity" in warning for warning in records["capacity"]["warnings"])
+    assert records["capacity"]["settings"]["capacity"] == 0.2
+    assert "false positive rate" not in records["numbers"]["rules"][0]
+    assert records["more"]["groups"] == ["f", "m"]
+    assert {line["repetition"] for line in records["more"]["learner"]["quality"]} == {1, 2}
+    for record in records.values():
+        assert record["data"]["rows"] == 395
+        assert sum(record["data"]["dropped"].values()) == 5
+        assert record["data"]["dropped by reason"] == {"b is missing": record["data"]["dropped"]}
+        assert record["data"]["categories"] == {"kind": 3}
+
+
+def places(node, path=()):
+    """Paths of all fields, one entry of each list."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield (*path, key)
+            yield from places(value, (*path, key))
+    elif isinstance(node, list) and node:
+        yield from places(node[0], (*path, 0))
+
+
+FREE = {"roles", "excluded", "noted", "dropped", "rows by group", "dropped by reason", "other groups", "categories"}
+FREE |= {"algorithms", "cases", "learner_params", "versions"}
+
+
+def shortened(node):
+    """The same with at most three entries of each list."""
+    if isinstance(node, dict):
+        return {key: shortened(value) for key, value in node.items()}
+    return [shortened(value) for value in node[:3]] if isinstance(node, list) else node
+
+
+def at(record, path):
+    for key in path:
+        record = record[key]
+    return record
+
+
+def test_records_without_a_field_or_with_another_do_not_follow_the_schema(records):
+    record = shortened(records["each verdict"])
+    fixed = [path for path in places(record) if not (FREE & set(path[-2:-1]) or "dropped by reason" in path[:-1])]
+    assert len(fixed) > 150
+    for path in fixed:
+        for change in ("removed", "renamed", "of another type"):
+            spoiled = copy.copy(record)
+            holder = spoiled
+            for key in path[:-1]:
+                holder[key] = copy.copy(holder[key])
+                holder = holder[key]
+            value = holder.pop(path[-1])
+            if change == "renamed":
+                holder[f"_{path[-1]}"] = value
+            elif change == "of another type":
+                holder[path[-1]] = {"a": 1} if not isinstance(value, dict) else 1
+            optional = path[-1] in ("false positive rate", "false negative rate") and change == "removed"
+            assert VALIDATOR.is_valid(spoiled) is optional, (path, change)
+    VALIDATOR.validate(record)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("algorithms", 0, "verdict"), "maybe"),
+        (("algorithms", 0, "risk"), [0.1]),
+        (("algorithms", 0, "risk"), [0.1, None]),
+        (("algorithms", 0, "lda", "p_value"), 0.0),
+        (("algorithms", 0, "lda", "p_value"), 1.5),
+        (("algorithms", 0, "treated"), [0.5, 1.5]),
+        (("algorithms", 0, "distance", "cases", "beside"), "new"),
+        (("algorithms", 0, "alternatives", 0, "flagged"), 1),
+        (("data", "sha256"), "abc"),
+        (("data", "rows"), 12.5),
+        (("data", "excluded", "a"), 1),
+        (("data", "dropped", "f"), -1),
+        (("groups",), ["f"]),
+        (("alpha",), 0.5),
+        (("schema",), 2),
+        (("created",), "yesterday"),
+        (("settings", "n_folds"), 5.5),
+        (("versions", "numpy"), 2),
+        (("request", "algorithms"), {"a": 1}),
+        (("algorithms",), []),
+    ],
+)
+def test_values_out_of_range_do_not_follow_the_schema(path, value, records):
+    spoiled = copy.deepcopy(shortened(records["each verdict"]))
+    VALIDATOR.validate(spoiled)
+    at(spoiled, path[:-1])[path[-1]] = value
+    assert not VALIDATOR.is_valid(spoiled)
+
+
+def test_more_ways_of_asking_are_shown_on_request():
+    settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "seed": 5}
+
+    def ways(**more):
+        plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings | more))
+        return [(way.learner, way.seed) for way in variants(plan)]
+
+    assert ways() == [("factored-logit", 5), ("factored-logit", 6), ("logit-lasso", 5)]
+    assert ways(learner="forest") == [("forest", 5), ("forest", 6), ("factored-logit", 5)]
+    assert ways(robustness=True) == [
+        *(("factored-logit", seed) for seed in (5, 6, 7)),
+        *(("logit-lasso", 5), ("factored-boosting", 5)),
+    ]
+    assert ways(outcome="amount", loss="squared")[-1] == ("lasso", 5)
+
+
+def test_only_the_way_that_decides_may_not_fail(monkeypatch):
+    settings = {"data": "people.csv", "outcome": "y", "group": "sex", "score": "score", "threshold": 0.0, "draws": 99}
+    plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
+    fit = running.fit_variant
+    failing = None
+
+    def fit_some(plan, variant, n_jobs):
+        if variant.decides is failing:
+            raise LearnerError("It broke.")
+        return fit(plan, variant, n_jobs)
+
+    monkeypatch.setattr(running, "fit_variant", fit_some)
+    failing = True
+    with pytest.raises(LearnerError, match="It broke"):
+        run_audit(plan)
+    failing = False
+    record = run_audit(plan).record
+    assert [line["decides"] for line in record["robustness"]] == [True]
+    assert record["warnings"] == [
+        "Not done: sensitivity, factored-logit, seed 0, with the score. It broke.",
+        "Not done: sensitivity, factored-logit, seed 1, without the score. It broke.",
+        "Not done: sensitivity, logit-lasso, seed 0, without the score. It broke.",
+    ]
+    assert record["algorithms"][0]["both_ways"].endswith("could not be worked out; see the warnings.")
+    VALIDATOR.validate(json.loads(json.dumps(dict(record) | {"created": "2024-01-01T12:00:00"})))
+
+
+def test_no_jobs_are_refused():
+    plan = make_plan(
+        TableFile(small_table(), "people.csv", "0" * 64),
+        AuditRequest(data="people.csv", outcome="y", group="sex", decision="coin"),
+    )
+    with pytest.raises(InputError, match="at least 1, or -1"):
+        run_audit(plan, n_jobs=0)

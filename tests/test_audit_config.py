@@ -1,0 +1,213 @@
+"""Settings of an audit: through TOML and back, refused with a reason, and the command line before the file."""
+
+import dataclasses
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairfrontier.audit.request import AuditRequest, override, read_config, write_config
+from fairfrontier.errors import InputError
+
+FULL = AuditRequest(
+    data="some where/people.csv",
+    outcome="ill, or not",
+    group='the "group"',
+    decision="decision\\n",
+    score="score\t",
+    threshold=3.0,
+    top=1e-05,
+    algorithms={"a.b = c": "d", "": "x", "'quo\"ted'": "y\n"},
+    features=("one", "two, three", "<script>alert(1)</script>"),
+    exclude=("עברית", "😀", "\x7f\x01\u2028"),
+    groups=("Black", "White"),
+    positive="yes # not a comment",
+    score_as_feature=True,
+    loss="squared",
+    learner="lasso",
+    folds=3,
+    repetitions=2,
+    draws=500,
+    capacity=0.1,
+    alpha=0.1,
+    seed=7,
+    weights="w",
+    clusters="c",
+    robustness=True,
+    encoding="latin-1",
+    title="[title]",
+)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+def through_toml(request, folder):
+    path = folder / "config.toml"
+    path.write_text(write_config(request), encoding="utf-8", newline="")
+    return read_config(path)
+
+
+def read_text(text, folder):
+    path = folder / "config.toml"
+    path.write_bytes(text.encode())
+    return read_config(path)
+
+
+def refusal(text, folder):
+    with pytest.raises(InputError) as error:
+        read_text(text, folder)
+    assert error.value.code == "bad-option"
+    return str(error.value)
+
+
+def test_every_setting_differs_from_its_default_and_survives(tmp_path):
+    default = AuditRequest()
+    same = [
+        entry.name for entry in dataclasses.fields(FULL) if getattr(FULL, entry.name) == getattr(default, entry.name)
+    ]
+    assert not same
+    assert through_toml(FULL, tmp_path) == FULL
+    assert through_toml(default, tmp_path) == default
+    written = tomllib.loads(write_config(FULL))
+    assert set(written) == {entry.name for entry in dataclasses.fields(FULL)}
+
+
+@given(
+    st.builds(
+        AuditRequest,
+        data=TEXT,
+        outcome=TEXT,
+        title=TEXT,
+        features=st.tuples(TEXT, TEXT),
+        algorithms=st.dictionaries(TEXT, TEXT, max_size=3),
+        top=st.floats(allow_nan=False, allow_infinity=False),
+    )
+)
+def test_any_text_survives(tmp_path_factory, asked):
+    assert through_toml(asked, tmp_path_factory.getbasetemp()) == asked
+
+
+def test_dashes_underscores_and_a_byte_order_mark(tmp_path):
+    found = read_text("\ufeffscore-as-feature = true\nscore = 's'\ntop = 1\n", tmp_path)
+    assert found == AuditRequest(score_as_feature=True, score="s", top=1.0)
+    assert read_text("score_as_feature = true", tmp_path).score_as_feature
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("outcom = 'y'", "sets 'outcom', which is not known. Did you mean 'outcome'?"),
+        ("score-as-featur = true", "Did you mean 'score_as_feature'?"),
+        ("xyz = 1", "Known: data, outcome, group"),
+        ("jobs = 2", "sets 'jobs', which is not known."),
+        ("outcome = 3", "'outcome' must be a text, got 3."),
+        ("decision = ['d']", "'decision' must be a text"),
+        ("folds = 5.0", "'folds' must be a whole number, got 5.0."),
+        ("folds = true", "'folds' must be a whole number, got True."),
+        ("seed = '1'", "'seed' must be a whole number"),
+        ("alpha = '0.05'", "'alpha' must be a number, got '0.05'."),
+        ("threshold = false", "'threshold' must be a number, got False."),
+        ("robustness = 1", "'robustness' must be true or false, got 1."),
+        ("robustness = 'yes'", "'robustness' must be true or false"),
+        ("features = 'a,b'", "'features' must be a list of texts"),
+        ("groups = [0, 1]", "'groups' must be a list of texts"),
+        ("algorithms = ['a']", "'algorithms' must be a table of names and columns"),
+        ("[algorithms]\na = 1", "'algorithms' must be a table of names and columns"),
+        ("title = 2024-01-01", "'title' must be a text"),
+        ("outcome = ", "is not valid TOML"),
+        ("seed = 1\nseed = 2", "is not valid TOML"),
+    ],
+)
+def test_bad_config_files_are_refused(text, words, tmp_path):
+    assert words in refusal(text, tmp_path)
+
+
+def test_config_files_that_cannot_be_read_are_refused(tmp_path):
+    (tmp_path / "latin.toml").write_bytes("title = 'é'".encode("latin-1"))
+    for path, words in (
+        (tmp_path / "absent.toml", "cannot be read: No such file"),
+        (tmp_path, "cannot be read: Is a directory"),
+        (tmp_path / "latin.toml", "is not valid TOML"),
+    ):
+        with pytest.raises(InputError, match=words) as error:
+            read_config(path)
+        assert error.value.code == "bad-option"
+
+
+def test_what_is_given_wins_and_what_is_not_stays():
+    config = AuditRequest(data="a.csv", outcome="y", group="g", decision="d", seed=3, robustness=True)
+    found = override(config, {"data": None, "outcome": "z", "seed": 0, "robustness": False, "alpha": None})
+    assert found == dataclasses.replace(config, outcome="z", seed=0, robustness=False)
+
+
+@pytest.mark.parametrize(
+    ("config", "given_", "expected"),
+    [
+        ({"decision": "d"}, {"score": "s", "top": 0.1}, {"score": "s", "top": 0.1}),
+        (
+            {"score": "s", "top": 0.1, "score_as_feature": True},
+            {"decision": "d"},
+            {"decision": "d"},
+        ),
+        ({"score": "s", "top": 0.1}, {"threshold": 2.0}, {"score": "s", "threshold": 2.0}),
+        ({"score": "s", "threshold": 2.0}, {"top": 0.1}, {"score": "s", "top": 0.1}),
+        ({"decision": "d", "exclude": ("a",)}, {"features": ("b",)}, {"decision": "d", "features": ("b",)}),
+        ({"decision": "d", "features": ("a",)}, {"exclude": ("b",)}, {"decision": "d", "exclude": ("b",)}),
+        (
+            {"decision": "d", "algorithms": {"a": "b"}},
+            {"algorithms": {"c": "d"}},
+            {"decision": "d", "algorithms": {"c": "d"}},
+        ),
+    ],
+)
+def test_what_cannot_stand_beside_a_given_setting_goes(config, given_, expected):
+    base = {"data": "a.csv", "outcome": "y", "group": "g"}
+    nothing = dict.fromkeys([entry.name for entry in dataclasses.fields(AuditRequest)])
+    found = override(AuditRequest(**base, **config), nothing | given_)
+    assert found == AuditRequest(**base, **expected)
+    found.check()
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "words"),
+    [
+        ({"data": ""}, "bad-option", "needs the path of a table"),
+        ({"outcome": ""}, "bad-option", "give --outcome"),
+        ({"group": ""}, "bad-option", "give --group"),
+        ({"decision": None}, "bad-option", "either --decision"),
+        ({"score": "s"}, "bad-option", "either --decision"),
+        ({"decision": None, "score": "s"}, "bad-option", "either --threshold or --top"),
+        ({"decision": None, "score": "s", "threshold": 1.0, "top": 0.1}, "bad-option", "either --threshold or --top"),
+        ({"threshold": 1.0}, "bad-option", "belong to --score"),
+        ({"top": 0.1}, "bad-option", "belong to --score"),
+        ({"decision": None, "score": "s", "top": 1.5}, "bad-option", "got 1.5"),
+        ({"decision": None, "score": "s", "top": 0.0}, "bad-option", "got 0"),
+        ({"decision": None, "score": "s", "top": float("nan")}, "bad-option", "got nan"),
+        ({"decision": None, "score": "s", "threshold": float("nan")}, "bad-option", "got nan"),
+        ({"decision": None, "score": "s", "threshold": float("inf")}, "bad-option", "got inf"),
+        ({"features": ("a",), "exclude": ("b",)}, "bad-option", "either --features or --exclude"),
+        ({"groups": ("a",)}, "bad-option", "names two groups"),
+        ({"groups": ("a", "b", "c")}, "bad-option", "names two groups"),
+        ({"groups": ("a", "a")}, "bad-option", "names two groups"),
+        ({"score_as_feature": True}, "bad-option", "needs --score"),
+        ({"alpha": 0.0}, "bad-alpha", "alpha must lie"),
+        ({"alpha": 0.5}, "bad-alpha", "alpha must lie"),
+        ({"alpha": float("nan")}, "bad-alpha", "alpha must lie"),
+        ({"alpha": 0.0005}, "bad-draws", "1000 draws"),
+        ({"draws": 98}, "bad-draws", "at least 99"),
+        ({"capacity": 0.0}, "bad-capacity", "a share of people"),
+        ({"capacity": 1.1}, "bad-capacity", "a share of people"),
+        ({"folds": 1}, "bad-folds", "at least 2"),
+        ({"repetitions": 0}, "bad-option", "at least 1"),
+        ({"seed": -1}, "bad-option", "at least 0"),
+        ({"loss": "squard"}, "bad-loss", "squard"),
+        ({"learner": "forrest"}, "unknown-learner", "Did you mean 'forest'"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_before_any_data_are_read(settings, code, words):
+    fine = {"data": "a.csv", "outcome": "y", "group": "g", "decision": "d"}
+    assert AuditRequest(**fine).check() == AuditRequest(**fine)
+    with pytest.raises(InputError) as error:
+        AuditRequest(**fine | settings).check()
+    assert error.value.code == code
+    assert words in str(error.value)

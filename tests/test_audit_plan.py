@@ -1,0 +1,461 @@
+"""Which columns an audit uses as what, which it leaves out and why, and how it counts the rows it drops."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairfrontier.audit.files import TableFile
+from fairfrontier.audit.plan import FEW_ROWS, MOST_CATEGORIES, as_labels, make_plan
+from fairfrontier.audit.request import AuditRequest
+from fairfrontier.errors import InputError
+
+N = 200
+
+
+def people(**more):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "age": rng.permutation(20 + np.arange(N) % 50),
+            "income": rng.normal(size=N).round(3),
+            "sex": np.where(np.arange(N) % 2, "f", "m"),
+            "ill": rng.integers(0, 2, N),
+            "chosen": rng.integers(0, 2, N),
+            "score": rng.normal(size=N),
+        }
+    )
+    return table.assign(**more)
+
+
+def plan_of(table, **settings):
+    wanted = {"data": "people.csv", "outcome": "ill", "group": "sex", "decision": "chosen"} | settings
+    return make_plan(TableFile(table, "people.csv", "0" * 64), AuditRequest(**wanted))
+
+
+def code_of(table, **settings):
+    with pytest.raises(InputError) as error:
+        plan_of(table, **settings)
+    return error.value.code, str(error.value)
+
+
+def with_gaps(values, where):
+    column = pd.Series(list(values), dtype=object)
+    column[list(where)] = None
+    return column.infer_objects()
+
+
+def test_columns_with_a_role_are_no_covariates():
+    table = people(weight=1.0 + np.arange(N) % 3, ward=np.arange(N) % 7, other=np.arange(N) % 5 == 0)
+    plan = plan_of(table, weights="weight", clusters="ward", algorithms={"second": "other"})
+    assert list(plan.X.columns) == ["age", "income", "score"]
+    assert plan.roles == {
+        "ill": "outcome",
+        "sex": "group",
+        "chosen": "decision",
+        "weight": "weights",
+        "ward": "clusters",
+        "other": "decision (second)",
+    }
+    assert plan.groups == ("m", "f")
+    assert list(plan.algorithms) == ["chosen", "second"]
+    np.testing.assert_array_equal(plan.algorithms["second"], table["other"].astype(float))
+    np.testing.assert_array_equal(plan.y, table["ill"])
+    np.testing.assert_array_equal(plan.weights, table["weight"])
+    np.testing.assert_array_equal(plan.clusters, table["ward"])
+    assert not plan.excluded
+    assert not plan.dropped
+
+
+def test_lines_tell_every_column_and_row():
+    table = people(
+        town=np.tile(["x", "y", "z", "z"], N // 4),
+        number=np.arange(N),
+        copy=lambda t: 1 - t["ill"],
+        income=lambda t: t["income"].mask(np.arange(N) < 3),
+        sex=lambda t: t["sex"].where(np.arange(N) < 190, "other"),
+    )
+    lines = plan_of(table, groups=("m", "f")).lines()
+    assert lines[0] == "File        people.csv: 200 rows, 9 columns"
+    assert "Outcome     ill" in lines
+    assert "Group       sex" in lines
+    assert "Decision    chosen" in lines
+    assert "Groups      m 93, f 94" in lines
+    assert "Covariates  4: age, income, score, town (3 categories)" in lines
+    assert "Encoding    text and categories become indicators, one for each value" in lines
+    assert "Left out    number: every value is different: an identifier" in lines
+    assert "WARNING     copy: a copy of 'ill', column for column or under other names" in lines
+    assert "Not used    10 rows of group other" in lines
+    assert "Dropped     3 rows, income is missing (f 1, m 2)" in lines
+    assert lines[-1] == "Rows used   187 of 200"
+
+
+def test_score_is_asked_for_and_told_both_ways():
+    table = people().drop(columns="chosen")
+    for wanted, words in ((False, "not used"), (True, "used")):
+        plan = plan_of(table, decision=None, score="score", threshold=0.25, score_as_feature=wanted)
+        assert "score" not in plan.X.columns
+        assert f"            The score is {words} as a covariate; the verdict is shown both ways." in plan.lines()
+        np.testing.assert_array_equal(plan.score, table["score"])
+        assert list(plan.algorithms) == ["score above 0.25"]
+        np.testing.assert_array_equal(plan.algorithms["score above 0.25"], table["score"] > 0.25)
+
+
+def test_top_share_is_taken_of_the_rows_in_use():
+    table = people(score=np.arange(N, dtype=float)).drop(columns="chosen")
+    table.loc[150:, "income"] = np.nan
+    plan = plan_of(table, decision=None, score="score", top=0.1)
+    np.testing.assert_array_equal(plan.algorithms["score, top 0.1"], np.arange(150) >= 135)
+
+
+UNFIT = {
+    "constant": (np.ones(N), "constant", False),
+    "constant with gaps": (with_gaps(["a"] * N, [1, 2]), "constant", False),
+    "nothing": (np.full(N, np.nan), "all of its values are missing", False),
+    "mostly missing": (with_gaps(np.arange(N) % 7, range(101)), "50% of its values are missing", False),
+    "whole numbers": (np.random.default_rng(1).permutation(N), "every value is different: an identifier", False),
+    "whole numbers with a gap": (with_gaps(1000 + np.arange(N), [3]), "every value is different: an identifier", False),
+    "text keys": ([f"k{i}" for i in range(N)], "every value is different: an identifier", False),
+    "free text": ([f"t{i % (MOST_CATEGORIES + 1)}" for i in range(N)], "text with 101 different values", False),
+    "day": (pd.date_range("2024-01-01", periods=N), "a date or duration", False),
+    "stay": (pd.to_timedelta(np.arange(N) % 9, unit="D"), "a date or duration", False),
+    "day as text": ([f"2024-01-{1 + i % 9:02d}" for i in range(N)], "a date;", False),
+    "day and time": ([f"2024-01-{1 + i % 9:02d}T10:00:00" for i in range(N)], "a date;", False),
+    "day as here": ([f"{1 + i % 9}.1.2024" for i in range(N)], "a date;", False),
+    "day as object": ([datetime.date(2024, 1, 1 + i % 9) for i in range(N)], "a date;", False),
+    "infinite": ([np.inf] + [float(i % 3) for i in range(N - 1)], "it holds infinite values", True),
+    "lists": ([[i % 2] for i in range(N)], "its values are lists or the like", False),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_columns_unfit_as_covariates_are_left_out(name):
+    values, why, alarming = UNFIT[name]
+    plan = plan_of(people(column=pd.Series(values)))
+    assert plan.excluded["column"].startswith(why)
+    assert ("column" in plan.warned) is alarming
+    assert list(plan.X.columns) == ["age", "income", "score"]
+    assert len(plan.y) == N
+
+
+COPIES = {
+    "outcome": lambda t: t["ill"],
+    "outcome in words": lambda t: t["ill"].map({0: "no", 1: "yes"}),
+    "outcome the other way": lambda t: 1 - t["ill"],
+    "outcome with gaps": lambda t: t["ill"].map({0: "no", 1: "yes"}).mask(np.arange(N) < 20),
+    "group": lambda t: t["sex"],
+    "group as numbers": lambda t: (t["sex"] == "f").astype(float),
+    "group with gaps": lambda t: t["sex"].map({"f": "F", "m": "M"}).mask(np.arange(N) % 10 == 0),
+    "decision": lambda t: t["chosen"],
+    "decision in words": lambda t: t["chosen"].map({0: "refused", 1: "taken"}),
+}
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_of_outcome_group_and_decision_never_slip_in(name, named):
+    table = people().assign(column=COPIES[name])
+    plan = plan_of(table, features=("age,income,column",) if named else ())
+    assert plan.excluded["column"] == f"a copy of {_original(name)!r}, column for column or under other names"
+    assert plan.warned == ("column",)
+    assert "column" not in plan.X
+
+
+def _original(name):
+    return {"outcome": "ill", "group": "sex", "decision": "chosen"}[name.split()[0]]
+
+
+@pytest.mark.parametrize("copy", [lambda s: s, lambda s: -s, lambda s: 10.0 * s + 3.0, np.exp])
+def test_copies_of_a_score_are_told_from_other_numbers_that_never_repeat(copy):
+    table = people().assign(income=np.random.default_rng(5).normal(size=N), column=lambda t: copy(t["score"]))
+    assert table["income"].nunique() == table["score"].nunique() == N
+    plan = plan_of(table.drop(columns="chosen"), decision=None, score="score", top=0.3)
+    assert list(plan.excluded) == ["column"]
+    assert plan.excluded["column"].startswith("a copy of 'score'")
+    assert list(plan.X.columns) == ["age", "income"]
+
+
+def test_the_decision_that_follows_from_a_score_is_no_covariate():
+    table = people(chosen=lambda t: (t["score"] > 0.3).astype(int))
+    plan = plan_of(table, decision=None, score="score", threshold=0.3)
+    assert plan.excluded == {"chosen": "a copy of the decisions 'score above 0.3'"}
+    assert plan.warned == ("chosen",)
+
+
+def test_leaks_of_outcome_and_group_are_suspected():
+    rng = np.random.default_rng(3)
+    table = people(
+        after=lambda t: t["ill"] + rng.uniform(-0.45, 0.45, N).round(2),
+        before=lambda t: -t["ill"] + rng.uniform(-0.45, 0.45, N).round(2),
+        close=lambda t: t["ill"] + rng.normal(size=N).round(2),
+        status=lambda t: np.where(t["ill"] == 1, rng.choice(["late", "default"], N), "paid"),
+        people=lambda t: np.where(t["sex"] == "f", rng.choice(["woman", "girl"], N), "man"),
+    )
+    plan = plan_of(table)
+    assert plan.excluded == {
+        "after": "suspected leak: by itself it nearly determines 'ill'",
+        "before": "suspected leak: by itself it nearly determines 'ill'",
+        "status": "suspected leak: by itself it nearly determines 'ill'",
+        "people": "suspected leak: by itself it nearly determines 'sex'",
+    }
+    assert set(plan.warned) == set(plan.excluded)
+    kept = plan_of(table, features=("after,people", "close"))
+    assert list(kept.X.columns) == ["after", "people", "close"]
+    assert not kept.warned
+
+
+def test_text_of_many_values_is_no_leak_because_few_rows_share_one():
+    values = [f"t{i % 50}" for i in range(N)]
+    table = people(ill=np.arange(N) % 50 < 25, column=values)
+    assert N < FEW_ROWS * 50
+    assert "column" in plan_of(table).X
+
+
+def test_the_score_behind_decisions_is_told():
+    table = people(chosen=lambda t: (t["score"] > 0.3).astype(int))
+    plan = plan_of(table)
+    assert list(plan.noted) == ["score"]
+    assert [line for line in plan.lines() if line.startswith("Mind")] == [
+        "Mind        score: it determines the decisions 'chosen', like a score; --exclude it if rules may not use it"
+    ]
+    assert not plan_of(table, exclude=("score",)).noted
+
+
+def test_named_features_are_kept_and_in_order():
+    days = np.where(np.arange(N) // 2 % 2, "2024-01-01", "2024-01-02")
+    table = people(key=1000 + np.arange(N), town=[f"t{i % 150}" for i in range(N)], day=days)
+    plan = plan_of(table, features=("town, key", "age", "key,day"))
+    assert list(plan.X.columns) == ["town", "key", "age", "day"]
+    assert not plan.excluded
+    assert plan.categories == {"town": 150, "day": 2}
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        (np.ones(N), "constant"),
+        (pd.date_range("2024-01-01", periods=N), "a date or duration"),
+        (with_gaps(np.arange(N) % 7, range(101)), "50% of its values are missing"),
+        ([[i % 2] for i in range(N)], "its values are lists"),
+    ],
+)
+def test_named_features_that_cannot_be_used_are_warned_about(values, why):
+    plan = plan_of(people(column=values), features=("age", "column"))
+    assert plan.excluded["column"].startswith(why)
+    assert plan.warned == ("column",)
+
+
+def test_excluded_columns_are_told():
+    plan = plan_of(people(town="x"), exclude=("age,score",))
+    assert plan.excluded == {"age": "named in --exclude", "score": "named in --exclude", "town": "constant"}
+    assert list(plan.X.columns) == ["income"]
+
+
+def test_rows_are_dropped_by_reason_and_group():
+    table = people()
+    table = table.astype({"age": float, "ill": float, "chosen": float})
+    table.loc[[0, 2, 4], "sex"] = None
+    table.loc[[0, 1, 3], "ill"] = np.nan
+    table.loc[[3, 5, 6], "chosen"] = np.nan
+    table.loc[[7, 8], "age"] = np.nan
+    table.loc[[8, 9, 10, 12], "income"] = np.nan
+    plan = plan_of(table)
+    assert plan.dropped == {
+        "group is missing": {"no group": 3},
+        "ill (outcome) is missing": {"f": 2},
+        "chosen (decision) is missing": {"f": 1, "m": 1},
+        "age is missing": {"f": 1, "m": 1},
+        "income is missing": {"f": 1, "m": 2},
+    }
+    assert len(plan.X) == len(plan.y) == len(plan.group) == len(plan.algorithms["chosen"]) == N - 12
+    assert not plan.X.isna().any(axis=None)
+    kept = table.drop(index=[*range(11), 12])
+    np.testing.assert_array_equal(plan.y, kept["ill"])
+    np.testing.assert_array_equal(plan.group, kept["sex"])
+    np.testing.assert_array_equal(plan.X["age"], kept["age"])
+
+
+def test_gaps_of_columns_left_out_drop_no_rows():
+    table = people(empty=np.nan, income=lambda t: t["income"].mask(np.arange(N) < 9))
+    assert len(plan_of(table, exclude=("income",)).y) == N
+
+
+def test_rows_keep_their_place_whatever_the_index():
+    table = people()
+    shuffled = table.set_index(pd.Index([7] * N))
+    plan, other = plan_of(table), plan_of(shuffled)
+    pd.testing.assert_frame_equal(plan.X, other.X)
+    np.testing.assert_array_equal(plan.y, other.y)
+
+
+def test_other_groups_are_counted_and_left_out():
+    labels = np.array(["a", "b", "c", "d"])[np.repeat([0, 1, 2, 3], [90, 80, 20, 10])]
+    plan = plan_of(people(sex=labels), groups=("b", "a"))
+    assert plan.other_groups == {"c": 20, "d": 10}
+    assert plan.groups == ("b", "a")
+    assert len(plan.y) == 170
+    code, message = code_of(people(sex=labels))
+    assert code == "too-many-groups"
+    assert "a (90), b (80), c (20), d (10)" in message
+    assert "--groups A,B" in message
+    assert code_of(people(sex=labels), groups=("a", "z"))[0] == "unknown-group"
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (np.arange(N) % 2, ("1", "0")),
+        (np.arange(N) % 2 == 0, ("True", "False")),
+        (with_gaps(np.arange(N) % 2 == 0, [0, 1]), ("True", "False")),
+        ((np.arange(N) % 2).astype(float), ("1", "0")),
+        (np.where(np.arange(N) < 9, np.nan, np.arange(N) % 2), ("1", "0")),
+        (np.where(np.arange(N) % 2, 1.5, 0.5), ("1.5", "0.5")),
+        (np.where(np.arange(N) % 2, 1e300, 0.0), ("1e+300", "0.0")),
+        (pd.array([1, 2] * (N // 2), dtype="Int64"), ("2", "1")),
+        (pd.Categorical(["x", "y"] * (N // 2), categories=["z", "y", "x"]), ("y", "x")),
+        (["א", "ב"] * (N // 2), ("ב", "א")),
+        (["<script>alert(1)</script>", "b,c"] * (N // 2), ("b,c", "<script>alert(1)</script>")),
+    ],
+)
+def test_groups_of_any_kind(values, labels):
+    plan = plan_of(people(sex=values))
+    assert plan.groups == labels
+    missing = int(pd.isna(pd.Series(values)).sum())
+    assert len(plan.y) == N - missing
+    assert set(plan.group) == set(labels)
+    assert plan_of(people(sex=values), groups=labels[::-1]).groups == labels[::-1]
+
+
+def test_labels_are_text_and_gaps_stay_gaps():
+    assert as_labels(pd.Series([1.0, np.nan, 2.0])).tolist()[::2] == ["1", "2"]
+    assert as_labels(pd.Series([1.0, np.nan])).isna().tolist() == [False, True]
+    assert as_labels(pd.Series([1, 2])).tolist() == ["1", "2"]
+    assert as_labels(pd.Series([0.5, 1.0])).tolist() == ["0.5", "1.0"]
+    assert as_labels(pd.Series([True, None, "x"], dtype=object)).isna().tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("values", "positive"),
+    [
+        (np.arange(N) % 2, None),
+        (np.arange(N) % 2 == 1, None),
+        ((np.arange(N) % 2).astype(float), None),
+        (np.arange(N) % 2, "1"),
+        ((np.arange(N) % 2).astype(float), "1"),
+        (1 + np.arange(N) % 2, "2"),
+        (["no", "yes"] * (N // 2), "yes"),
+        ([False, True] * (N // 2), "True"),
+        (pd.Categorical(["no", "yes"] * (N // 2)), "yes"),
+    ],
+)
+def test_outcomes_of_any_kind(values, positive):
+    table = people(ill=values, chosen=np.arange(N) % 3 == 0, sex=["a", "a", "b", "b"] * (N // 4))
+    np.testing.assert_array_equal(plan_of(table, positive=positive).y, np.arange(N) % 2)
+
+
+def test_outcomes_and_decisions_with_gaps_are_still_true_and_false():
+    flags = with_gaps(np.arange(N) % 2 == 1, [0, 7])
+    plan = plan_of(people(ill=flags, sex=["a", "a", "b", "b"] * (N // 4)))
+    np.testing.assert_array_equal(plan.y, np.delete(np.arange(N) % 2, [0, 7]))
+    plan = plan_of(people(chosen=flags, sex=["a", "a", "b", "b"] * (N // 4)))
+    np.testing.assert_array_equal(plan.algorithms["chosen"], np.delete(np.arange(N) % 2, [0, 7]))
+
+
+def test_numbers_serve_as_outcome_of_the_squared_loss():
+    table = people(ill=np.random.default_rng(2).normal(size=N), copy=lambda t: 2.0 * t["ill"])
+    plan = plan_of(table, loss="squared")
+    np.testing.assert_array_equal(plan.y, table["ill"])
+    assert plan.excluded["copy"].startswith("a copy of 'ill'")
+    assert code_of(table)[0] == "outcome-not-binary"
+
+
+def test_categories_are_text_whatever_they_were():
+    table = people(
+        mixed=[1, "a", 2.5, True] * (N // 4),
+        flag=with_gaps(np.arange(N) % 3 == 0, [1]),
+        kind=pd.Categorical(np.arange(N) % 3),
+    )
+    plan = plan_of(table)
+    assert plan.categories == {"mixed": 4, "kind": 3}
+    assert set(plan.X["mixed"]) == {"1", "a", "2.5", "True"}
+    assert plan.X["flag"].dtype == bool
+
+
+NAMES = ["a,b", 'quo"ted', "it's", "naïve", "עברית", "<script>alert(1)</script>", " spaced ", "new\nline", "😀", "=1+1"]
+
+
+def test_awkward_names_are_names_like_others():
+    rng = np.random.default_rng(4)
+    table = people(**{name: rng.normal(size=N).round(2) for name in NAMES})
+    assert list(plan_of(table).X.columns) == ["age", "income", "score", *NAMES]
+    assert list(plan_of(table, features=tuple(NAMES)).X.columns) == NAMES
+    assert list(plan_of(table, exclude=("a,b", "age,income")).X.columns) == ["score", *NAMES[1:]]
+    renamed = people().rename(columns={"ill": "i,ll", "sex": "<b>sex</b>", "chosen": "בחר"})
+    plan = plan_of(renamed, outcome="i,ll", group="<b>sex</b>", decision="בחר")
+    assert plan.roles == {"i,ll": "outcome", "<b>sex</b>": "group", "בחר": "decision"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "words"),
+    [
+        ({"outcome": "il"}, "bad-features", "no column 'il', given for the outcome. Did you mean 'ill'?"),
+        ({"group": "xyz"}, "bad-features", "It has: age, income, sex, ill, chosen, score."),
+        ({"outcome": "ill,age"}, "bad-features", "no column 'ill,age'"),
+        ({"algorithms": {"second": "chosn"}}, "bad-features", "Did you mean 'chosen'?"),
+        ({"features": ("age,incme",)}, "bad-features", "given for --features. Did you mean 'income'?"),
+        ({"exclude": ("agee",)}, "bad-features", "given for --exclude. Did you mean 'age'?"),
+        ({"features": ("age,sex",)}, "bad-features", "'sex' is the group and cannot be a covariate"),
+        ({"decision": "ill"}, "bad-option", "'ill' is given as outcome and as decision"),
+        ({"weights": "sex"}, "bad-option", "'sex' is given as group and as weights"),
+        ({"algorithms": {"chosen": "chosen"}}, "bad-option", "Two algorithms are called 'chosen'"),
+        ({"exclude": ("age,income,score",)}, "bad-features", "No covariate is left (age: named in --exclude"),
+        ({"outcome": "age"}, "outcome-not-binary", "'age' must hold 0 and 1"),
+        ({"outcome": "sex", "group": "ill"}, "outcome-not-binary", "'sex' holds ['f', 'm']: say which counts as 1"),
+        ({"positive": "2"}, "bad-option", "--positive '2' is not in 'ill'"),
+        ({"outcome": "age", "positive": "30"}, "outcome-not-binary", "'age' has "),
+        ({"decision": "age"}, "bad-decisions", "If it is a score, use --score"),
+        ({"decision": "sex", "group": "ill", "outcome": "chosen"}, "bad-decisions", "holds m, f"),
+        ({"decision": None, "score": "score", "threshold": 0.0, "features": ("score",)}, "bad-features", "--score-as-"),
+        ({"decision": None, "score": "sex", "threshold": 0.0, "group": "chosen"}, "bad-decisions", "must hold numbers"),
+    ],
+)
+def test_what_cannot_be_planned_is_said(settings, code, words):
+    found, message = code_of(people(), **settings)
+    assert found == code
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    ("columns", "settings", "code"),
+    [
+        ({"sex": "f"}, {}, "one-group"),
+        ({"ill": np.nan}, {}, "empty-data"),
+        ({"chosen": np.where(np.arange(N) % 2, np.nan, 1.0)}, {}, "one-group"),
+        ({"income": np.where(np.arange(N) % 2, np.nan, np.arange(N) / 8.0)}, {}, "one-group"),
+        ({"ill": 0}, {}, "constant-outcome"),
+        ({"ill": "yes"}, {"positive": "yes"}, "constant-outcome"),
+        ({"ill": np.where(np.arange(N) < 5, 1.0, 0.0), "age": np.where(np.arange(N) < 5, np.nan, 1.5)}, {}, ""),
+        ({"ill": np.where(np.arange(N) % 2, np.inf, 1.0)}, {"loss": "squared"}, "non-finite"),
+        ({"score": np.inf}, {"decision": None, "score": "score", "top": 0.2}, "non-finite"),
+    ],
+)
+def test_tables_that_cannot_be_audited_are_refused(columns, settings, code):
+    if code:
+        assert code_of(people(**columns), **settings)[0] == code
+    else:  # the gaps are those of a column that is left out
+        assert len(plan_of(people(**columns), **settings).y) == N
+
+
+def test_an_outcome_that_is_constant_once_rows_are_dropped_is_refused():
+    first = np.arange(N) < 5
+    table = people(ill=first.astype(int), income=np.where(first, np.nan, np.arange(N) / 8.0))
+    code, message = code_of(table)
+    assert code == "constant-outcome"
+    assert "'ill' is always 0" in message
+
+
+def test_a_file_without_other_columns_has_no_covariates():
+    code, message = code_of(people()[["sex", "ill", "chosen"]])
+    assert code == "bad-features"
+    assert "the file has no other columns" in message

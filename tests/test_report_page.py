@@ -1,0 +1,334 @@
+"""The report as text: what is in the file, and what cannot get into it."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+import sys
+from collections import Counter
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from people import people
+from sklearn.linear_model import LinearRegression
+
+from fairfrontier import FairFrontier
+from fairfrontier.errors import MissingDependencyError
+from fairfrontier.reporting.page import render
+from fairfrontier.reporting.record import make_record
+
+pytest.importorskip("jinja2")
+pytest.importorskip("plotly")
+
+EVIL = "\"'><img src=x onerror=alert(1)></script><script>alert(1)</script>&lt;{{ 7 * 7 }}"
+TOKENS = (
+    "WOMENLABEL",
+    "MENLABEL",
+    "COLUMNNAME",
+    "ALGORITHMNAME",
+    "TITLETEXT",
+    "FILENAME",
+    "OUTCOMENAME",
+    "REASONTEXT",
+    "NOTETEXT",
+)
+MOST_BYTES = 6_000_000
+
+
+class Reader(HTMLParser):
+    """Elements with the names of their attributes, the inline scripts and the text outside them."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements, self.scripts, self.words, self.inside = [], [], [], None
+        self.policy = None
+        self.feed(page)
+        self.text = " ".join("".join(self.words).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, *sorted(name for name, _ in attrs)))
+        values = dict(attrs)
+        if values.get("http-equiv") == "Content-Security-Policy":
+            self.policy = values["content"]
+        if tag in ("script", "style"):
+            self.inside = tag
+        if tag == "script":
+            self.scripts.append((values.get("type"), ""))
+
+    def handle_endtag(self, tag):
+        if tag in ("script", "style"):
+            self.inside = None
+
+    def handle_data(self, data):
+        if self.inside is None:
+            self.words.append(data)
+        elif self.inside == "script":
+            kind, before = self.scripts[-1]
+            self.scripts[-1] = (kind, before + data)
+
+
+def fitted(n=500, **options):
+    x, y, g = people(n)
+    group = np.where(g == "women", "WOMENLABEL", "MENLABEL")
+    X = pd.DataFrame(x, columns=[f"COLUMNNAME{i}" for i in range(3)])
+    options = {"learner": "factored-logit", "n_boot": 99, "n_folds": 2, "random_state": 0} | options
+    return FairFrontier(**options).fit(X, y, sensitive_features=group), y
+
+
+@pytest.fixture(scope="module")
+def record():
+    """A record with one algorithm for each verdict, and everything that an audit of a file adds."""
+    ff, y = fitted(1500)
+    near = np.asarray(ff.support_function_.treated(np.array([-1.0, -1.0])), dtype=float)
+    algorithms = {"ALGORITHMNAME1": 1.0 - near, "ALGORITHMNAME2": near, "ALGORITHMNAME3": y.astype(float)}
+    found = make_record(ff, algorithms, region=False)
+    found["data"] |= {
+        "file": "FILENAME.csv",
+        "sha256": "0" * 64,
+        "rows read": 1600,
+        "columns": ["COLUMNNAME0", "OUTCOMENAME"],
+        "outcome": "OUTCOMENAME",
+        "group": "COLUMNNAME9",
+        "roles": {"OUTCOMENAME": "outcome", "COLUMNNAME8": "decision (ALGORITHMNAME1)"},
+        "excluded": {"COLUMNNAME7": "REASONTEXT"},
+        "suspicious": ["COLUMNNAME7"],
+        "noted": {"COLUMNNAME2": "NOTETEXT"},
+        "dropped": {"WOMENLABEL": 60},
+        "dropped by reason": {"COLUMNNAME1 is missing": {"WOMENLABEL": 60}},
+        "other groups": {"OTHERLABEL": 40},
+        "categories": {"COLUMNNAME1": 3},
+    }
+    found |= {"title": "TITLETEXT", "created": "2026-01-02T03:04:05", "warnings": ["REASONTEXT of COLUMNNAME1"]}
+    found["robustness"] = [
+        {
+            "learner": "factored-logit",
+            "seed": seed,
+            "covariates": "as given",
+            "decides": seed == 0,
+            "algorithms": {
+                a["name"]: {"verdict": a["verdict"], "p_value": a["lda"]["p_value"]} for a in found["algorithms"]
+            },
+        }
+        for seed in (0, 1)
+    ]
+    found["algorithms"][0]["both_ways"] = "REASONTEXT"
+    return json.loads(json.dumps(found))
+
+
+@pytest.fixture(scope="module")
+def page(record):
+    return render(record)
+
+
+@pytest.fixture(scope="module")
+def read(page):
+    return Reader(page)
+
+
+def changed(record, **more):
+    """A copy of a record of which the first algorithm's test says something else."""
+    copy = json.loads(json.dumps(record))
+    copy["algorithms"][0]["lda"] |= more
+    return copy
+
+
+def test_the_file_is_small_and_refers_to_nothing_outside(page, read):
+    assert len(page.encode()) < MOST_BYTES
+    assert not {tag for tag, *_ in read.elements} & {"link", "img", "iframe", "object", "embed", "base", "form"}
+    assert not [element for element in read.elements if "src" in element[1:]]
+
+
+def test_the_policy_allows_exactly_the_scripts_of_the_page(read):
+    rules = dict(part.strip().split(" ", 1) for part in read.policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    run = [text for kind, text in read.scripts if kind is None]
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in run]
+    assert len(run) == 2
+    assert rules["script-src"].split() == [f"'sha256-{digest}'" for digest in hashes]
+
+
+def test_the_policy_stands_before_anything_it_governs(page):
+    first = min(page.index("<style"), page.index("<script"), page.index("<title"))
+    assert page.index("Content-Security-Policy") < first
+
+
+def test_names_change_texts_and_never_the_elements(record, read):
+    plain = json.dumps(record)
+    spiked = re.sub("|".join(TOKENS), lambda token: token.group() + json.dumps(EVIL)[1:-1], plain)
+    evil = Reader(render(json.loads(spiked)))
+    assert evil.elements == read.elements
+    assert [kind for kind, _ in evil.scripts] == [kind for kind, _ in read.scripts]
+    for token in TOKENS:
+        assert token in plain
+        assert evil.text.count(token + EVIL) == read.text.count(token) > 0, token
+
+
+def test_embedded_numbers_are_those_of_the_record_and_cannot_end_their_element(record):
+    plain = json.dumps(record)
+    spiked = json.loads(plain.replace("ALGORITHMNAME1", "ALGORITHMNAME1" + json.dumps(EVIL)[1:-1]))
+    ((_, text),) = [script for script in Reader(render(spiked)).scripts if script[0] == "application/json"]
+    assert "<" not in text
+    drawn = json.loads(text)
+    assert drawn["algorithms"][0]["name"] == "ALGORITHMNAME1" + EVIL
+    assert drawn["rules"] == record["rules"]
+    assert drawn["picture"] == record["picture"]
+    assert "FILENAME" not in text
+
+
+def test_no_element_has_an_event_handler(read):
+    assert not [name for element in read.elements for name in element[1:] if name.startswith("on")]
+
+
+def test_ids_are_unique(page):
+    ids = Counter(re.findall(r'<[a-z][^<>]*? id="([^"]+)"', page.split("<script", 1)[0]))
+    assert ids
+    assert max(ids.values()) == 1
+
+
+@pytest.mark.parametrize("absent", ["jinja2", "plotly.offline"])
+def test_a_missing_dependency_is_named_with_its_cure(record, monkeypatch, absent):
+    monkeypatch.setitem(sys.modules, absent, None)
+    with pytest.raises(MissingDependencyError, match=r"jinja2 and plotly.*install fairfrontier\[report\]"):
+        render(record)
+
+
+def test_each_verdict_has_its_own_words(record, read):
+    assert [a["verdict"] for a in record["algorithms"]] == ["lda-shown", "no-evidence", "not-comparable"]
+    for a in record["algorithms"]:
+        assert read.text.count(a["headline"]) == 1
+    assert "1 \u00d7 alternative shown" in read.text
+    assert "This shows neither an alternative nor its absence." in read.text
+    feasible = record["algorithms"][2]["lda"]["feasibility_p_value"]
+    assert read.text.count(f"; {feasible:.3f} of the null that its risks are attainable") == 1
+
+
+def test_a_page_without_an_alternative_claims_none(record):
+    rest = record | {"algorithms": record["algorithms"][1:]}
+    text = Reader(render(rest)).text
+    assert "is shown to exist" not in text
+    assert "Under the alternative" not in text
+    assert "1 \u00d7 alternative shown" not in text
+
+
+def test_limits_and_warnings_are_told(record, read):
+    for line in [*record["limits"], *record["warnings"]]:
+        assert line in read.text
+    for words in (
+        "1,600 rows were read",
+        "OTHERLABEL 40",
+        "COLUMNNAME1 is missing: WOMENLABEL 60",
+        "Looks like a mistake",
+    ):
+        assert words in read.text
+
+
+def test_a_finding_that_does_not_survive_the_correction_is_marked(record, read):
+    assert "Only by itself." not in read.text
+    text = Reader(render(changed(record, p_value=0.03, p_value_adjusted=0.09))).text
+    assert "Only by itself." in text
+    assert "the p-value is 0.090, above the level of 0.05" in text
+
+
+def test_an_alternative_that_is_not_confirmed_is_marked(record, read):
+    assert "Not confirmed." not in read.text
+    witness = record["algorithms"][0]["lda"]["witness"] | {"confirmed": False}
+    assert "Not confirmed." in Reader(render(changed(record, witness=witness))).text
+
+
+def test_verdicts_that_hang_on_a_choice_are_marked(record, read):
+    assert "Depends on how it is asked." not in read.text
+    assert read.text.count("1 of 1 other run") == 3
+    copy = json.loads(json.dumps(record))
+    copy["robustness"][1]["algorithms"]["ALGORITHMNAME1"]["verdict"] = "no-evidence"
+    text = Reader(render(copy)).text
+    assert text.count("Depends on how it is asked.") == 1
+    assert text.count("0 of 1 other run") == 1
+
+
+def test_selection_rates_further_apart_are_told(record):
+    words = "Its selection rates are further apart than those of the algorithm."
+    for ratio, told in ((0.1, True), (0.9, False)):
+        witness = record["algorithms"][0]["lda"]["witness"] | {"selection_ratio": ratio}
+        copy = changed(record, witness=witness)
+        copy["algorithms"][0]["treated ratio"] = 0.5
+        assert (words in Reader(render(copy)).text) is told
+
+
+def test_banning_the_group_is_told_either_way(record):
+    for reject, words, other in (
+        (True, "Yes, as far as these data go", "Not shown: weak group skew"),
+        (False, "Not shown: weak group skew", "Yes, as far as these data go"),
+    ):
+        text = Reader(render(record | {"skew": record["skew"] | {"reject": reject}})).text
+        assert words in text
+        assert other not in text
+    assert "nor that banning it would do no harm" in text
+
+
+def test_a_capacity_is_told_with_what_ignores_it(record, read):
+    assert "Capacity." not in read.text
+    text = Reader(render(record | {"settings": record["settings"] | {"capacity": 0.25}})).text
+    assert "only with rules that select at most 25.0% of people" in text
+    assert "The points R, B and F, the question about the group and the distance" in text
+    assert text.count("Or it selects more people than the rules it is compared with may.") == 1
+
+
+@pytest.mark.parametrize(
+    ("p_value", "alpha", "shown"),
+    [
+        (0.0123, 0.05, "0.012"),
+        (0.000999, 0.05, "0.001"),
+        (0.0001, 0.05, "<0.001"),
+        (0.0499, 0.05, "0.050"),
+        (0.0504, 0.05, "0.0504"),
+        (0.10004, 0.1, "0.10004"),
+        (1.0, 0.05, "1.000"),
+    ],
+)
+def test_p_values_have_three_decimals_unless_that_hides_the_verdict(record, p_value, alpha, shown):
+    page = render(changed(record, p_value=p_value) | {"alpha": alpha})
+    first = re.search(r'class="p-value">p-value <strong>(.*?)</strong>', page).group(1)
+    assert html.unescape(first) == shown
+
+
+def test_risks_are_percentages_and_gaps_are_points(record, read):
+    a = record["algorithms"][1]
+    low, high = a["risk interval"][0]
+    assert f"{100 * a['risk'][0]:.2f}%{100 * low:.2f}% to {100 * high:.2f}%" in read.text
+    assert f"{100 * abs(a['gap']):.2f} pts" in read.text
+
+
+def test_a_negative_bound_has_a_real_minus_sign(record):
+    witness = record["algorithms"][0]["lda"]["witness"] | {"lower_bounds": [0.01, -0.0123, -0.000001]}
+    text = Reader(render(changed(record, witness=witness))).text
+    for words in ("at least 1.00 pts", "at least \u22121.23 pts", "at least 0.00 pts"):
+        assert words in text
+
+
+def test_no_algorithm_no_verdict():
+    ff, _ = fitted()
+    read = Reader(render(make_record(ff, {}, region=False) | {"title": "What is attainable"}))
+    assert "No algorithm was given" in read.text
+    assert "alternative shown" not in read.text
+    assert "p-value" in read.text  # that of group skew
+    assert not [element for element in read.elements if element[0] == "article"]
+
+
+def test_squared_loss_is_told_in_plain_numbers():
+    x, _, g = people(500)
+    y = np.clip(0.5 + 0.3 * x[:, 0] + 0.1 * np.random.default_rng(0).normal(size=500), -1.0, 2.0)
+    ff = FairFrontier(loss="squared", learner=LinearRegression(), n_boot=99, n_folds=2, random_state=0)
+    ff.fit(x, y, sensitive_features=g)
+    record = make_record(ff, {"all": np.ones(500)}, region=False) | {"title": "Squared"}
+    read = Reader(render(record))
+    text = read.text
+    low, high = record["algorithms"][0]["risk interval"][0]
+    assert f"{record['algorithms'][0]['risk'][0]:.4f}{low:.4f} to {high:.4f}" in text
+    assert "expected loss" in text
+    assert " pts" not in text
+    assert "percentage points" not in text
+    assert "without the outcome" not in text
+    assert json.loads(next(script for kind, script in read.scripts if kind == "application/json"))["shares"] is False
