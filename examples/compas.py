@@ -72,7 +72,7 @@ def main():
 def in_words(test):
     """Say what a test of less discriminatory alternatives found."""
     if test.verdict == "not-comparable":
-        return "The algorithm beats the estimated frontier: it knows more than the covariates, or the learner is weak."
+        return "Its risks lie outside the estimated set: it knows more than the covariates, or the learner is weak."
     if test.verdict == "no-evidence":
         possible = f"up to {100 * test.gain_bound:.1f} points less of the groups' average risk"
         return f"Not shown, and not excluded: {possible} remain possible, if the learner is consistent."

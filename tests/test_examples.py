@@ -62,4 +62,4 @@ def test_compas_has_words_for_every_verdict():
     for g, b, where in zip(gain, least, ("for 1", "for 0", "in the gap"), strict=True):
         assert f"{100 * g:.1f} points {where} (at least {100 * b:.1f})" in shown
     assert f"up to {100 * tests[1].gain_bound:.1f} points" in open_
-    assert "beats the estimated frontier" in beaten
+    assert "lie outside the estimated set" in beaten

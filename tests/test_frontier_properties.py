@@ -623,3 +623,36 @@ def test_the_smallest_and_largest_numbers_are_sorted():
     _, _, sign, order = sweep.fold_and_sort(t)
     assert order.tolist() == [1, 2, 3, 0]
     assert sign.tolist() == [1, 1, -1, 1]
+
+
+def test_plot_shows_awkward_names_verbatim():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import io
+
+    import matplotlib.pyplot as plt
+
+    data = rows(200)
+    ff = fit(data, g=np.where(data.g == 1, "_red", "$blue$"))
+    ax = ff.plot(decisions={r"$\bad$": data.y, "_hidden": data.y, "x" * 300: data.y})
+    ax.figure.savefig(io.BytesIO())
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert r"\$\bad\$" in labels
+    assert any("_hidden" in label for label in labels)
+    assert max(map(len, labels)) <= 60
+    plt.close(ax.figure)
+
+
+def test_regions_are_drawn_with_their_holes():
+    pytest.importorskip("matplotlib")
+    from fairfrontier.plots import _with_holes
+
+    square = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    for outer in (square, square[::-1]):
+        for inner in (0.25 + square / 2, (0.25 + square / 2)[::-1]):
+            ring = _with_holes([outer, inner, square + 3.0])
+            signs = []
+            for part in ring.to_polygons(closed_only=False):
+                x, y = part.T
+                signs.append(np.sign(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y)))
+            assert signs == [1, -1, 1]

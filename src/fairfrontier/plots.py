@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 from scipy import stats
 
+from ._typing import FloatArray
 from .sets import attained_hull
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 _SET, _LINE, _CURVE, _ALGORITHM, _REGION = "#f3d9d2", "#8a8a8a", "#1f2a44", "#1b7f4d", "#7d8597"
 _MARKERS = ("o", "s", "D")
+_LONGEST = 60
 
 
 def plot_frontier(
@@ -44,8 +48,7 @@ def plot_frontier(
     if len(polygon):
         ax.fill(*polygon.T, facecolor=_SET, edgecolor="#d9a79a", linewidth=0.8, label="feasible set (estimate)")
     if region is not None:
-        for ring in region.polygons:
-            ax.fill(*ring.T, facecolor=_REGION, alpha=0.45, linewidth=0.0)
+        ax.add_patch(PathPatch(_with_holes(region.polygons), facecolor=_REGION, alpha=0.45, linewidth=0.0))
         ax.fill([], [], facecolor=_REGION, alpha=0.45, label=f"{1 - region.alpha:.0%} confidence set, point by point")
     shown_sets = []
     if skew is not None:
@@ -59,7 +62,7 @@ def plot_frontier(
     ax.plot(*curve.T, color=_CURVE, linewidth=2.0, label="fairness-accuracy frontier (estimate)")
     points = ff.points_.to_numpy()[:, :2]
     for name, point, marker in zip(ff.points_.index, points, _MARKERS, strict=True):
-        ax.plot(*point, marker, color=_CURVE, markersize=7, label=str(name))
+        ax.plot(*point, marker, color=_CURVE, markersize=7, label=_shown(name))
     half = stats.norm.ppf(1.0 - ff.alpha / 2.0)
     for i, (name, algorithm) in enumerate((risks or {}).items()):
         x, y = algorithm.risk
@@ -72,7 +75,7 @@ def plot_frontier(
             color=_ALGORITHM,
             markersize=10,
             capsize=2,
-            label=name,
+            label=_shown(name),
         )
     corner = [points, curve, *[a.risk for a in (risks or {}).values()]]
     shown = np.vstack(corner if zoom else [polygon, *corner, *shown_sets])
@@ -80,6 +83,25 @@ def plot_frontier(
     margin = (0.2 if zoom else 0.05) * (high - low or 1.0)
     ends = (low - margin, high + margin)
     ax.plot(ends, ends, linestyle="--", linewidth=1.0, color=_LINE, zorder=1.5, label="equal risks")
-    ax.set(xlim=ends, ylim=ends, aspect="equal", xlabel=f"risk of group {r}", ylabel=f"risk of group {b}")
+    ax.set(xlim=ends, ylim=ends, aspect="equal")
+    ax.set(xlabel=f"risk of group {_shown(r)}", ylabel=f"risk of group {_shown(b)}")
     ax.legend(loc="best", fontsize=8, frameon=False)
     return ax
+
+
+def _shown(name: Any) -> str:
+    """Return a name from the data as matplotlib shows it verbatim: no formulas, not hidden, not too long."""
+    text = str(name)
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return ("\u200b" if text.startswith("_") else "") + text.replace("$", r"\$")
+
+
+def _with_holes(rings: Sequence[FloatArray]) -> Path:
+    """Join rings to one shape in which a ring inside another one is a hole: they turn in opposite senses."""
+    shapes = []
+    for i, ring in enumerate(rings):
+        depth = sum(Path(other).contains_point(ring[0]) for j, other in enumerate(rings) if j != i)
+        x, y = ring.T
+        counter_clockwise = float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y)) > 0.0
+        shapes.append(Path(ring if counter_clockwise == (depth % 2 == 0) else ring[::-1], closed=False))
+    return Path.make_compound_path(*shapes)

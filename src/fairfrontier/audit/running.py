@@ -15,11 +15,12 @@ from ..errors import FairFrontierError, FairFrontierWarning, InputError
 from ..frontier import FairFrontier
 from ..inference.results import LDATests
 from ..reporting.record import make_record, plain
+from ..reporting.wording import CHIPS
 from .plan import AuditPlan
 
-OTHER_LEARNERS = ("factored-logit", "logit-lasso", "factored-boosting")
+OTHER_LEARNERS = ("factored-boosting", "factored-logit", "logit-lasso")
 """Learners whose verdicts are shown beside that of the learner named beforehand; one of them unless more are asked."""
-OTHER_LEARNERS_OF_NUMBERS = ("factored-logit", "lasso", "factored-boosting")
+OTHER_LEARNERS_OF_NUMBERS = ("factored-boosting", "factored-logit", "lasso")
 """The same for outcomes of so many values that they are no classes."""
 MOST_CLASSES = 10
 MORE_SEEDS = 2
@@ -157,7 +158,7 @@ def _tell_both_ways(record: dict[str, Any], plan: AuditPlan) -> None:
         else:
             found = other["algorithms"][algorithm["name"]]
             way = other["covariates"].capitalize()
-            algorithm["both_ways"] = f"{told} {way}: {found['verdict']}, p-value {found['p_value']:.3f}."
+            algorithm["both_ways"] = f"{told} {way}: {CHIPS[found['verdict']]}, p-value {found['p_value']:.3f}."
 
 
 def _account(plan: AuditPlan) -> dict[str, Any]:

@@ -27,8 +27,8 @@ class LDATest:
     * ``"lda-shown"``: the robust test rejects, so an alternative exists that is no worse for either group
       and no less fair, and better in at least one respect. Never claimed on another test.
     * ``"no-evidence"``: it does not; ``gain_bound`` tells what the data leave possible.
-    * ``"not-comparable"``: the algorithm's risks beat the estimated frontier. The learner is too weak, or the
-      algorithm uses information outside the covariates.
+    * ``"not-comparable"``: the algorithm's risks lie outside the estimated feasible set. The learner is too weak, or
+      the algorithm uses information outside the covariates.
 
     ``p_value`` belongs to ``method``; ``p_value_adjusted`` is Holm's over the algorithms tested together.
     """
@@ -197,8 +197,8 @@ class LDATest:
                 lines += _describe(w, self.groups, self.alpha, level)
         elif self.verdict == "not-comparable":
             lines.append(
-                "The comparison does not apply: the algorithm's risks beat the estimated frontier (p-value "
-                f"{self.evidence.feasibility_p_value:.4f}). Either the learner is too weak to reach the frontier or "
+                "The comparison does not apply: the algorithm's risks lie outside the estimated feasible set (p-value "
+                f"{self.evidence.feasibility_p_value:.4f}). Either the learner is too weak to reach them or "
                 "the algorithm uses information outside the covariates; try a stronger learner, or add the "
                 "algorithm's own score as a covariate. This shows neither an alternative nor its absence."
             )

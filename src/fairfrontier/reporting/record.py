@@ -239,7 +239,7 @@ def _algorithm(
     risks = ff.risks(values)
     half = stats.norm.isf(ff.alpha / 2.0) * risks.standard_error
     low, high = distance.conf_int()
-    found = ff.alternatives(values, n_alternatives, capacity=capacity, randomised=randomised)
+    found = ff.alternatives({name: values}, n_alternatives, capacity=capacity, randomised=randomised)
     e = risks.risk
     gap = abs(float(e[0] - e[1]))
     planes = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [-1.0, 1.0]])
