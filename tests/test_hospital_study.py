@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from shared import shared_path
 
-from fairfrontier.datasets import load_obermeyer_holdout, make_hospital
+from fairfrontier.datasets import load_obermeyer_holdout, make_hospital, make_hospital_table
 from fairfrontier.datasets.obermeyer import HOLDOUT_SCORES, OUTCOMES
 from fairfrontier.errors import InputError
 from fairfrontier.replication.hospital import published
@@ -278,6 +278,10 @@ def test_sources_are_told_apart(tmp_path, small_file):
     assert "generated" in generated.remark
     assert list(generated.patients.scores.columns) == list(HOLDOUT_SCORES)
     assert generated.patients.X.shape == (400, 149)
+    make_hospital_table(300, 1).to_csv(tmp_path / "data_new.csv", index=False)
+    other = open_source(str(tmp_path / "data_new.csv"))
+    assert "other content" in other.remark
+    assert list(other.patients.scores.columns) == list(HOLDOUT_SCORES)
     with pytest.raises(InputError, match="no file"):
         open_source(str(tmp_path / "absent.csv"))
 

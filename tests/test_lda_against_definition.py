@@ -404,7 +404,13 @@ def test_a_gain_without_spread_is_its_own_lower_bound():
     draws[:, 1] = gain[1]
     one = np.array([[-1.0, 0.0]])
     w = Witness(one, np.ones(1), np.array([0.3, 0.3]), np.array([0.5, 0.5]), gain, draws)
+    both = w.intervals(0.05)
+    np.testing.assert_allclose(both.mean(axis=1), w.gain)
+    covered = (np.abs(w.gain_draws - w.gain) <= (both[:, 1] - both[:, 0]) / 2 + 1e-12).all(axis=1)
+    assert covered.mean() >= 0.95  # the draws themselves lie within, all three together
+    assert covered.mean() < 0.99
     bounds = w.lower_bounds(0.05)
+    assert (both[:, 0] <= bounds + 1e-12).all()
     assert bounds[1] == pytest.approx(0.2)
     assert 0.05 < bounds[0] < 0.1
     still = Witness(one, np.ones(1), w.risk, w.selection_rate, gain, np.broadcast_to(gain, (200, 3)))

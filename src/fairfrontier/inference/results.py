@@ -164,6 +164,7 @@ class LDATest:
                 "risk": w.risk.tolist(),
                 "gain": w.gain.tolist(),
                 "lower_bounds": w.lower_bounds(self.alpha).tolist(),
+                "intervals": w.intervals(self.alpha).tolist(),
                 "confirmed": w.confirmed(self.alpha),
                 "selection_rate": w.selection_rate.tolist(),
                 "selection_ratio": _ratio(w.selection_rate),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,16 +105,25 @@ class Witness:
 
     def lower_bounds(self, alpha: float) -> FloatArray:
         """Lower confidence bounds (3,) that hold for all three gains together with level 1 - alpha."""
+        # gain >= estimate - c se for all three, c the quantile of max_j (draw_j - estimate_j) / se_j
+        below: FloatArray = self.gain - self._reach(alpha, lambda errors: errors)
+        return below
+
+    def intervals(self, alpha: float) -> FloatArray:
+        """Confidence intervals (3, 2) that hold for all three gains together with level 1 - alpha."""
+        reach = self._reach(alpha, np.abs)
+        return np.column_stack([self.gain - reach, self.gain + reach])
+
+    def _reach(self, alpha: float, side: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Quantile of the largest error, in standard errors, times these; a gain without variation has none."""
         error = self.gain_draws - self.gain
         scale = error.std(axis=0)
-        random = scale > 1e-12 * np.abs(self.gain).max()  # a gain without variation is its own bound
-        bounds = self.gain.copy()
+        random = scale > 1e-12 * np.abs(self.gain).max()
+        reach = np.zeros_like(self.gain)
         if random.any():
-            # gain >= estimate - c se for all three, c the quantile of max_j (draw_j - estimate_j) / se_j
-            largest = (error[:, random] / scale[random]).max(axis=1)
-            c = np.quantile(largest, 1.0 - alpha, method="inverted_cdf")
-            bounds[random] -= c * scale[random]
-        return bounds
+            largest = side(error[:, random] / scale[random]).max(axis=1)
+            reach[random] = np.quantile(largest, 1.0 - alpha, method="inverted_cdf") * scale[random]
+        return reach
 
     def confirmed(self, alpha: float) -> bool:
         """Whether all three lower bounds clear zero."""

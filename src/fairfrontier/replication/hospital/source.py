@@ -61,9 +61,13 @@ def open_source(name: str, rows: int = PUBLISHED_ROWS, seed: int = 1) -> Source:
         )
         return Source(load_obermeyer_holdout(name), remark)
     patients = fetch_obermeyer(path=name or None)
-    remark = (
-        "These are the patients of the public file. The hospital's algorithm is as published; the three experimental "
-        "algorithms were trained anew, out of fold, so their risks differ a little from the paper's."
+    if digest(name) == SHA256:
+        remark = "These are the patients of the public file. The hospital's algorithm is as published; "
+    else:
+        remark = f"This file of {len(patients.y):,} patients has the columns of the public one and other content; "
+    remark += (
+        "the three experimental algorithms were trained anew, out of fold, so their risks are not exactly those of "
+        "the paper's."
     )
     return Source(_with_experiments(patients), remark)
 
