@@ -26,7 +26,7 @@ from fairfrontier.audit.request import AuditRequest, read_config
 from fairfrontier.audit.running import run_audit, variants
 from fairfrontier.cli import app
 from fairfrontier.errors import InputError, LearnerError
-from fairfrontier.reporting.wording import HEADLINES
+from fairfrontier.reporting.wording import CHIPS, HEADLINES
 
 SCHEMA = json.loads(files("fairfrontier.reporting").joinpath("audit.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -482,7 +482,7 @@ def test_records_of_each_kind_say_what_they_should(records):
         assert [line["decides"] for line in record["robustness"]] == [True, False, False, False]
         name = record["algorithms"][0]["name"]
         other = record["robustness"][1]["algorithms"][name]
-        told = f"{ways[1].capitalize()}: {other['verdict']}, p-value {other['p_value']:.3f}."
+        told = f"{ways[1].capitalize()}: {CHIPS[other['verdict']]}, p-value {other['p_value']:.3f}."
         assert record["algorithms"][0]["both_ways"].endswith(told)
     assert any("capacity" in warning for warning in records["capacity"]["warnings"])
     assert records["capacity"]["settings"]["capacity"] == 0.2
@@ -583,11 +583,11 @@ def test_more_ways_of_asking_are_shown_on_request():
         plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings | more))
         return [(way.learner, way.seed) for way in variants(plan)]
 
-    assert ways() == [("factored-logit", 5), ("factored-logit", 6), ("logit-lasso", 5)]
+    assert ways() == [("factored-logit", 5), ("factored-logit", 6), ("factored-boosting", 5)]
     assert ways(learner="forest") == [("forest", 5), ("forest", 6), ("factored-logit", 5)]
     assert ways(robustness=True) == [
         *(("factored-logit", seed) for seed in (5, 6, 7)),
-        *(("logit-lasso", 5), ("factored-boosting", 5)),
+        *(("factored-boosting", 5), ("logit-lasso", 5)),
     ]
     assert ways(outcome="amount", loss="squared")[-1] == ("lasso", 5)
 
@@ -613,7 +613,7 @@ def test_only_the_way_that_decides_may_not_fail(monkeypatch):
     assert record["warnings"] == [
         "Not done: sensitivity, factored-logit, seed 0, with the score. It broke.",
         "Not done: sensitivity, factored-logit, seed 1, without the score. It broke.",
-        "Not done: sensitivity, logit-lasso, seed 0, without the score. It broke.",
+        "Not done: sensitivity, factored-boosting, seed 0, without the score. It broke.",
     ]
     assert record["algorithms"][0]["both_ways"].endswith("could not be worked out; see the warnings.")
     VALIDATOR.validate(json.loads(json.dumps(dict(record) | {"created": "2024-01-01T12:00:00"})))

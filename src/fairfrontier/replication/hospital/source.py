@@ -94,6 +94,6 @@ def _with_experiments(patients: HospitalData) -> HospitalData:
     for name, label in LABELS.items():
         values = patients.outcomes[label].to_numpy(dtype=float)
         target = values if label == "conditions" else np.log10(values + 1.0)
-        model = make_pipeline(StandardScaler(), LassoCV(alphas=30, cv=3, max_iter=5000))
+        model = make_pipeline(StandardScaler(), LassoCV(alphas=30, eps=0.01, cv=3, max_iter=20_000))
         scores[name] = cross_val_predict(model, patients.X.to_numpy(dtype=float), target, cv=folds)
     return HospitalData(patients.X, patients.y, patients.sensitive_features, scores, patients.outcomes)
