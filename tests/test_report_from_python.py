@@ -1,0 +1,85 @@
+"""`FairFrontier.report` and `to_json`: the same record as an audit's, from Python."""
+
+import html
+import json
+from importlib.resources import files
+
+import jsonschema
+import numpy as np
+import pytest
+
+from fairfrontier import FairFrontier
+from fairfrontier.datasets import make_liu_molinari
+from fairfrontier.errors import InputError, NotFittedError
+from fairfrontier.reporting.wording import HEADLINES
+
+SCHEMA = json.loads(files("fairfrontier.reporting").joinpath("audit.schema.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y, group = make_liu_molinari(800, design="skewed", random_state=2)
+    ff = FairFrontier(learner="factored-logit", n_boot=99, random_state=1).fit(X, y, sensitive_features=group)
+    return ff, (X["x2"] > 0.5).astype(int)
+
+
+def test_record_holds_what_the_methods_return(fitted, tmp_path):
+    ff, decisions = fitted
+    path = ff.to_json(tmp_path / "record.json", {"in use": decisions})
+    record = json.loads(path.read_text())
+    (found,) = record["algorithms"]
+    test = ff.test_lda({"in use": decisions})["in use"]
+    assert found["lda"] == json.loads(json.dumps(test.to_dict()))
+    assert found["verdict"] == test.verdict
+    np.testing.assert_allclose(found["risk"], ff.risks(decisions).risk)
+    assert (found["distance"]["low"], found["distance"]["high"]) == ff.distance_to_fairest(decisions).conf_int()
+    assert record["skew"]["p_value"] == ff.test_group_skew().p_value
+    for line, point in zip(record["points"], ff.points_.to_numpy(), strict=True):
+        np.testing.assert_allclose(line["risk"], point[:2])
+    for rule in record["rules"][::25]:
+        np.testing.assert_allclose(rule["risk"], ff.support_set(rule["direction"])[0])
+    assert record["title"] == "Audit of in use"
+
+
+def test_report_is_the_page_of_that_record(fitted, tmp_path):
+    ff, decisions = fitted
+    page = ff.report(tmp_path / "report.html", decisions, title="A & B").read_text()
+    assert "A &amp; B" in page
+    verdict = ff.test_lda(decisions).verdict
+    shown = [name for name, headline in HEADLINES.items() if headline in html.unescape(page)]
+    assert shown == [verdict]
+    assert "What this does not establish" in page
+
+
+def test_without_algorithms_it_says_what_is_attainable(fitted, tmp_path):
+    ff, _ = fitted
+    record = json.loads(ff.to_json(tmp_path / "record.json").read_text())
+    assert record["algorithms"] == []
+    assert record["title"] == "What is attainable"
+    assert ff.report(tmp_path / "report.html").stat().st_size > 4_000_000
+
+
+def test_capacity_and_lotteries(fitted, tmp_path):
+    ff, decisions = fitted
+    path = ff.to_json(tmp_path / "record.json", {"lottery": 0.1 * decisions}, randomised=True, capacity=0.2)
+    record = json.loads(path.read_text())
+    shares = np.array([rule["treated"] for rule in record["rules"]]) @ ff.sample_.mu
+    assert (shares <= 0.2 + 1e-9).all()
+    assert record["settings"]["capacity"] == 0.2
+
+
+def test_fields_are_those_of_the_schema(fitted, tmp_path):
+    ff, decisions = fitted
+    record = json.loads(ff.to_json(tmp_path / "record.json", {"in use": decisions}).read_text())
+    known = set(SCHEMA["properties"])
+    assert set(record) <= known
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_bad_calls(fitted, tmp_path):
+    ff, decisions = fitted
+    with pytest.raises(NotFittedError):
+        FairFrontier().report(tmp_path / "report.html")
+    with pytest.raises(InputError):
+        ff.report(tmp_path / "report.html", decisions[:10])
+    assert not list(tmp_path.iterdir())
