@@ -459,3 +459,13 @@ def test_a_file_without_other_columns_has_no_covariates():
     code, message = code_of(people()[["sex", "ill", "chosen"]])
     assert code == "bad-features"
     assert "the file has no other columns" in message
+
+
+def test_a_covariate_known_only_afterwards_is_told():
+    # whoever relapses within two years relapses at some time; a few relapse later
+    table = people(ever=lambda t: np.where(np.arange(N) % 20 == 0, 1, t["ill"]))
+    plan = plan_of(table)
+    assert list(plan.noted) == ["ever"]
+    assert "by itself it predicts 'ill' very well (area under the curve 0.9" in plan.noted["ever"]
+    assert "ever" in plan.X
+    assert not plan_of(table, exclude=("ever",)).noted

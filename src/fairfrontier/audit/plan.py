@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
 import difflib
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from .._typing import BoolArray, FloatArray, IntArray
+from .._typing import BoolArray, FloatArray
 from ..errors import InputError
 from ..losses import get_loss
+from .columns import FEW_ROWS, as_labels, dates, hashable, is_copy, tells
 from .files import TableFile
 from .request import AuditRequest
 
@@ -23,14 +21,12 @@ MOST_CATEGORIES = 100
 """Text columns with more different values than this are left out."""
 MOST_MISSING = 0.5
 """Covariates with a larger share of missing values are left out; otherwise rows with gaps are dropped."""
+TELLING = 0.95
+"""From this area under the curve on a covariate is told to predict the outcome very well."""
 LEAK = 0.995
 """A covariate is a leak suspect if by itself it predicts outcome or group with at least this area under the curve."""
 IS_SCORE = 0.9999
 """A covariate that predicts the decisions so well seems to be the score behind them; it is kept, and told."""
-FEW_ROWS = 20
-"""Below this many rows all-different values do not make an identifier; nor this many per category a leak of text."""
-DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?|\d{1,2}([./-])\d{1,2}\2\d{4}")
-"""Text that is a date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +155,6 @@ def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
         other,
         {column: int(X[column].nunique()) for column in text},
     )
-
-
-def as_labels(column: pd.Series) -> pd.Series:
-    """Labels as text; whole numbers without a decimal point, missing ones stay missing."""
-    if pd.api.types.is_float_dtype(column) and ((column.dropna() % 1 == 0) & (column.dropna().abs() < 2.0**53)).all():
-        column = column.astype("Int64")
-    return column.astype(object).map(str, na_action="ignore")
 
 
 def _roles(table: pd.DataFrame, request: AuditRequest) -> dict[str, str]:
@@ -341,7 +330,7 @@ def _unfit(column: pd.Series, known: _Known, named: bool) -> tuple[str, bool]:
     values, n = column.dropna().infer_objects(), len(column)
     if not len(values):
         return "all of its values are missing", named
-    if not _hashable(values):
+    if not hashable(values):
         return "its values are lists or the like", named
     different = int(values.nunique())
     numeric = pd.api.types.is_numeric_dtype(values)
@@ -355,23 +344,23 @@ def _unfit(column: pd.Series, known: _Known, named: bool) -> tuple[str, bool]:
         return f"{(n - len(values)) / n:.0%} of its values are missing", named
     kept = column.notna().to_numpy()
     for other, own in known.columns.items():
-        if _is_copy(values, own[kept]):
+        if is_copy(values, own[kept]):
             return f"a copy of {other!r}, column for column or under other names", True
     for name, decisions in known.decisions.items():
-        if _is_copy(values, pd.Series(decisions[kept], index=values.index)):
+        if is_copy(values, pd.Series(decisions[kept], index=values.index)):
             return f"a copy of the decisions {name!r}", True
     if named:
         return "", False
-    if not numeric and _dates(values):
+    if not numeric and dates(values):
         return "a date; turn it into a number, such as days since a date", False
     whole = not numeric or bool((values.to_numpy(dtype=float) % 1.0 == 0.0).all())
     if whole and different == len(values) and n >= FEW_ROWS:
         return "every value is different: an identifier", False
     if not numeric and different > MOST_CATEGORIES:
         return f"text with {different:,} different values", False
-    if known.outcome is not None and _tells(values, known.outcome[kept]) >= LEAK:
+    if known.outcome is not None and tells(values, known.outcome[kept]) >= LEAK:
         return f"suspected leak: by itself it nearly determines {known.request.outcome!r}", True
-    if _tells(values, known.in_first_group[kept]) >= LEAK:
+    if tells(values, known.in_first_group[kept]) >= LEAK:
         return f"suspected leak: by itself it nearly determines {known.request.group!r}", True
     return "", False
 
@@ -379,65 +368,17 @@ def _unfit(column: pd.Series, known: _Known, named: bool) -> tuple[str, bool]:
 def _notable(column: pd.Series, known: _Known) -> str:
     """What to mind about a covariate."""
     values, kept = column.dropna().infer_objects(), column.notna().to_numpy()
+    told = []
     for name, decisions in known.decisions.items():
-        if _tells(values, decisions[kept]) >= IS_SCORE:
-            return f"it determines the decisions {name!r}, like a score; --exclude it if rules may not use it"
-    return ""
-
-
-def _tells(values: pd.Series, target: FloatArray) -> float:
-    """How well a column by itself predicts a 0/1 target: area under the curve, of either sign; 0.5 if not known."""
-    positives = float(target.sum())
-    negatives = len(target) - positives
-    if not (positives and negatives):
-        return 0.5
-    if pd.api.types.is_numeric_dtype(values):
-        ranks = stats.rankdata(values.to_numpy(dtype=float))
-    else:
-        codes, labels = pd.factorize(values)
-        if len(values) < FEW_ROWS * len(labels):
-            return 0.5
-        ranks = stats.rankdata((np.bincount(codes, weights=target) / np.bincount(codes))[codes])
-    area = (float(ranks @ target) - positives * (positives + 1.0) / 2.0) / (positives * negatives)
-    return max(area, 1.0 - area)
-
-
-def _is_copy(one: pd.Series, other: pd.Series) -> bool:
-    """Whether two columns say the same: each value of one goes with one value of the other.
-
-    If all values are different that holds of any two columns; then their order, or their text, must agree.
-    """
-    if not _hashable(other):
-        return False
-    a, b = pd.factorize(one)[0], pd.factorize(other)[0]
-    different = len(np.unique(a))
-    if not len(np.unique(_pair_codes(a, b))) == different == len(np.unique(b)):
-        return False
-    if different < len(a):
-        return True
-    if pd.api.types.is_numeric_dtype(one) and pd.api.types.is_numeric_dtype(other):
-        order = np.diff(other.to_numpy(dtype=float)[np.argsort(one.to_numpy(dtype=float))])
-        return bool((order > 0.0).all() or (order < 0.0).all())
-    return bool((as_labels(one) == as_labels(other)).all())
-
-
-def _pair_codes(a: IntArray, b: IntArray) -> IntArray:
-    return np.asarray(a * (int(b.max(initial=0)) + 1) + b, dtype=np.intp)
-
-
-def _dates(values: pd.Series) -> bool:
-    return all(
-        isinstance(value, datetime.date) or (isinstance(value, str) and DATE.fullmatch(value.strip()) is not None)
-        for value in values.unique()
-    )
-
-
-def _hashable(values: pd.Series) -> bool:
-    try:
-        values.nunique()
-    except TypeError:
-        return False
-    return True
+        if tells(values, decisions[kept]) >= IS_SCORE:
+            told.append(f"it determines the decisions {name!r}, like a score; --exclude it if rules may not use it")
+            break
+    if known.outcome is not None and (area := tells(values, known.outcome[kept])) >= TELLING:
+        told.append(
+            f"by itself it predicts {known.request.outcome!r} very well (area under the curve {area:.2f}); "
+            "--exclude it if it is known only after the decision"
+        )
+    return "; ".join(told)
 
 
 def _listed(values: Any, most: int = 8) -> str:

@@ -101,7 +101,7 @@ def run_audit(plan: AuditPlan, *, n_jobs: int | None = None, progress: Report | 
         record = make_record(decisive, plan.algorithms, capacity=plan.request.capacity)
     record["title"] = plan.request.title or _title(plan)
     record["robustness"] = lines
-    record["warnings"] = caught
+    record["warnings"] = caught + [f"{column}: {what}." for column, what in plan.noted.items()]
     record["data"] |= _account(plan)
     record["request"] = plan.request.resolved()
     if plan.score is not None:
