@@ -246,8 +246,11 @@ def _console() -> Console:
 @contextmanager
 def _exit_codes(console: Console) -> Iterator[None]:
     """Turn errors of ours into a message and exit code 2, an interruption into 130; let a request to end clean up."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    signal.signal(signal.SIGINT, _interrupt)
+    _interrupted.clear()
+    before = {
+        signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)),
+        signal.SIGINT: signal.signal(signal.SIGINT, _interrupt),
+    }
     try:
         yield
     except FairFrontierError as error:
@@ -256,3 +259,6 @@ def _exit_codes(console: Console) -> Iterator[None]:
     except KeyboardInterrupt as error:
         console.print("Interrupted; nothing was written.")
         raise typer.Exit(130) from error
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
