@@ -105,7 +105,7 @@ def run_audit(plan: AuditPlan, *, n_jobs: int | None = None, progress: Report | 
     record["data"] |= _account(plan)
     record["request"] = plan.request.resolved()
     if plan.score is not None:
-        _tell_both_ways(record, plan)
+        _tell_both_ways(record)
     return Audit(plain(record), decisive, plan)
 
 
@@ -148,7 +148,7 @@ def _line(plan: AuditPlan, variant: Variant, tests: LDATests) -> dict[str, Any]:
     }
 
 
-def _tell_both_ways(record: dict[str, Any], plan: AuditPlan) -> None:
+def _tell_both_ways(record: dict[str, Any]) -> None:
     first = record["robustness"][0]
     other = next((line for line in record["robustness"] if line["covariates"] != first["covariates"]), None)
     for algorithm in record["algorithms"]:

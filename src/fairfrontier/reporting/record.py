@@ -21,7 +21,7 @@ from ..inference.distance_results import DistanceIntervals
 from ..inference.results import LDATest, LDATests
 from ..sets import attained_hull
 from ..support import SupportFunction, group_means
-from .wording import HEADLINES, LIMITS, explain_learner, headline
+from .wording import LIMITS, explain_learner, headline
 
 if TYPE_CHECKING:
     from ..frontier import FairFrontier
@@ -283,6 +283,3 @@ def _versions() -> dict[str, str]:
 
 def _rounded(values: Any) -> Any:
     return np.round(np.asarray(values, dtype=float), 8).tolist()
-
-
-__all__ = ["HEADLINES", "SCHEMA", "make_record", "plain"]
