@@ -7,14 +7,16 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test browser lint bench slow table1 figure5 clean always
+.PHONY: help demo test browser lint docs slow coverage mutants test-oldest bench table1 figure5 clean always
 
 help:
 	@echo "make demo   audit two scores of a generated hospital, leave a report in demo-output/"
 	@echo "make test   lint, then the fast tests"
+	@echo "make docs   the documentation, in docs-output/index.html"
+	@echo "make bench  the benchmarks, compared with those of the last release"
 	@echo "make lint   ruff, mypy, import directions"
-	@echo "make slow   the Monte Carlo checks"
-	@echo "make bench  the benchmarks"
+	@echo "make slow   the Monte Carlo checks and long fuzzing (hours)"
+	@echo "make coverage, make mutants, make test-oldest: how much the tests see, and with old libraries"
 	@echo "make table1 the paper's Monte Carlo study (hours; may be stopped, goes on where it was); make figure5"
 	@echo "make clean  remove .venv and everything generated"
 
@@ -52,6 +54,20 @@ browser:
 test: lint browser
 	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
+docs: $(READY)
+	@$(BIN)/python -m sphinx -q -W --keep-going -n -b html docs docs-output
+	@echo "Open $(CURDIR)/docs-output/index.html in a browser."
+
+# The oldest supported versions of the libraries, in an environment of their own.
+test-oldest: .venv-oldest/.ready browser
+	@.venv-oldest/bin/python -m pytest -q -n 2 -m "not slow"
+
+.venv-oldest/.ready: pyproject.toml oldest-versions.txt
+	@rm -rf .venv-oldest
+	@$(PYTHON) -m venv .venv-oldest
+	@.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]" --constraint oldest-versions.txt
+	@touch $@
+
 slow: $(READY)
 	@$(BIN)/python -m pytest -q -m slow
 
@@ -65,5 +81,5 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks
 
 clean:
-	@rm -rf $(VENV) demo-output example-output build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .venv-oldest docs-output demo-output example-output build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

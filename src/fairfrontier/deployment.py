@@ -13,7 +13,7 @@ from ._typing import ArrayLike, FloatArray
 from .alternatives import FINE, Alternatives, Current, find_alternatives
 from .capacity import CappedFunction, cap, check_capacity
 from .errors import InputError
-from .learners import FittedLearner, resolve_learner
+from .learners import FittedLearner, read_learner
 from .nuisance import cross_fit, fit_on_all
 from .rules import FrontierRule, preferred_direction
 from .sets import configuration, frontier_angles
@@ -46,6 +46,12 @@ class FrontierDeployer(FrontierTester):
         Returns
         -------
         FrontierRule
+
+        Examples
+        --------
+        >>> rule = ff.rule("utilitarian")
+        >>> rule.predict(X.head())
+        array([1, 0, 1, 1, 1])
         """
         self._check_fitted()
         if capacity is not None:
@@ -83,6 +89,15 @@ class FrontierDeployer(FrontierTester):
         Returns
         -------
         Alternatives
+
+        Examples
+        --------
+        >>> found = ff.alternatives(in_use, n=5)
+        >>> len(found)
+        5
+        >>> rule = found.select("utilitarian", flagged=True)  # the one with the smallest average risk
+        >>> bool(rule.predict(X).mean() > 0.5)
+        True
         """
         self._check_fitted()
         if not isinstance(n, numbers.Integral) or isinstance(n, bool) or n < 3:
@@ -127,7 +142,7 @@ class FrontierDeployer(FrontierTester):
         first, second = sample.split(np.random.default_rng(split_seed))
         halves = [sample.take(rows) for rows in (first, second)]
         for half in halves:
-            if not min(half.mu) > 0.0:
+            if not min(half.weight[half.is_r].sum(), half.weight[~half.is_r].sum()) > 0.0:
                 raise InputError(
                     "group-too-small",
                     f"One half of the rows has nobody of a group with any weight, by cluster: {half.counts}. Too few "
@@ -167,7 +182,7 @@ class FrontierDeployer(FrontierTester):
                 "bad-learner",
                 "Rules need a learner that can decide on new rows, and with `external_nuisance` there is none.",
             )
-        return resolve_learner(self.learner, **(self.learner_params or {}))
+        return read_learner(self.learner, self.learner_params)
 
     def _make_rule(
         self, q: FloatArray, weights: Any, direction: Any, capacity: float | None, lower: Any, upper: Any

@@ -37,7 +37,7 @@ class Diagnostics:
     margin_widths : tuple of float
         Half-widths delta of a strip around zero, in units of the median length of M t.
     margin_shares : tuple of float
-        For each delta the largest weighted share, over directions q, of rows with |q'M t| < delta.
+        For each delta the largest weighted share, over directions q, of rows with ``|q'M t| < delta``.
     margin_exponent : float
         Exponent m with which these shares fall as delta does; the margin condition holds with m = 1
         when the density of q'M t is bounded, and fails when m is 0.

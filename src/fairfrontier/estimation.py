@@ -15,9 +15,9 @@ from ._progress import progress_bar
 from ._reading import read_column
 from ._typing import ArrayLike, FloatArray
 from .capacity import cap, capped_frontier
-from .data import Sample, check_alpha, check_probabilities, make_sample
+from .data import Sample, check_alpha, check_n_jobs, check_probabilities, make_sample
 from .errors import InputError, NotFittedError
-from .learners import child_seeds, resolve_learner
+from .learners import child_seeds, read_learner
 from .losses import Loss, get_loss
 from .nuisance import as_seed, cross_fit
 from .nuisance import external_nuisance as take_external_nuisance
@@ -138,14 +138,10 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
             Itself.
         """
         check_alpha(self.alpha)
+        check_n_jobs(self.n_jobs)
         check_refits(self.bias_correction, self.n_refits)
         loss = get_loss(self.loss)
-        if not isinstance(self.learner_params, Mapping | None):
-            raise InputError(
-                "bad-option",
-                f"learner_params must be a mapping from options to values, got {self.learner_params!r}.",
-            )
-        learner = resolve_learner(self.learner, **(self.learner_params or {}))
+        learner = read_learner(self.learner, self.learner_params)
         if X is None and external_nuisance is None:
             raise InputError("bad-features", "X is needed to learn from; it may be None only with `external_nuisance`.")
         if self.bias_correction is not None and external_nuisance is not None:
@@ -239,17 +235,36 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def support(self, q: ArrayLike) -> FloatArray:
-        """Support function h at directions ``q`` (k, 2), shape (k,); the median over repetitions."""
+        """Support function h at directions ``q`` (k, 2), shape (k,); the median over repetitions.
+
+        Examples
+        --------
+        >>> ff.support([[-1, 0], [0, -1]]).round(2)  # minus the smallest risk of each group
+        array([-0.16, -0.35])
+        """
         self._check_fitted()
         return np.median([f.estimate.h(q) for f in self.support_functions_], axis=0)
 
     def support_set(self, q: ArrayLike) -> FloatArray:
-        """Risk pairs (k, 2) of the rules in directions ``q`` (k, 2); medians over repetitions."""
+        """Risk pairs (k, 2) of the rules in directions ``q`` (k, 2); medians over repetitions.
+
+        Examples
+        --------
+        >>> ff.support_set([[-1, 0], [0, -1]]).round(2)
+        array([[0.16, 0.44],
+               [0.34, 0.35]])
+        """
         self._check_fitted()
         return np.median([f.estimate.support_set(q) for f in self.support_functions_], axis=0)
 
     def support_covariance(self, q: ArrayLike) -> FloatArray:
-        """Estimated covariance (k, k) of sqrt(n)(h^ - h) at directions ``q``; medians over repetitions."""
+        """Estimated covariance (k, k) of sqrt(n)(h^ - h) at directions ``q``; medians over repetitions.
+
+        Examples
+        --------
+        >>> ff.support_covariance([[-1, 0], [0, -1]]).diagonal().round(1)
+        array([0.2, 0.6])
+        """
         self._check_fitted()
         return np.median([f.covariance(q) for f in self.support_functions_], axis=0)
 
@@ -258,6 +273,14 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
 
         ``decisions`` (n,) are probabilities in [0, 1] of deciding 1 for the rows given to `fit`; a value
         strictly between 0 and 1 is read as a lottery with that probability.
+
+        Examples
+        --------
+        >>> print(ff.risks(in_use).to_frame().round(2))
+               risk  standard_error  selection_rate
+        group
+        1      0.43            0.02            0.49
+        0      0.48            0.02            0.48
         """
         self._check_fitted()
         n = self.sample_.n_given
@@ -273,28 +296,48 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> FrontierCurve:
         """Estimated fairness-accuracy frontier: risk pairs in order of direction.
 
-        ``tolerance`` (default sqrt(log n / n)) is that of the set estimate `FrontierCurve.contains`. With ``capacity``
-        the frontier of the rules that treat at most this share of people, on a grid of directions and without any bias
-        correction.
+        ``tolerance`` is that of the set estimate `FrontierCurve.contains`, by default sqrt(log n / n) times the root
+        mean square of the loss differences, which is 1 for classification. With ``capacity`` the frontier of the rules
+        that treat at most this share of people, on a grid of directions and without any bias correction.
+
+        Examples
+        --------
+        >>> curve = ff.frontier()
+        >>> curve.points[0].round(2)  # it begins at the best point of the first group
+        array([0.16, 0.44])
+        >>> curve.contains(ff.risks(in_use).risk)
+        array([False])
         """
         self._check_fitted()
         function = self.support_function_
         if capacity is not None:
-            return capped_frontier(cap(function, capacity), frontier_tolerance(tolerance, self.n_obs_), n_points)
+            return capped_frontier(cap(function, capacity), self._tolerance(tolerance), n_points)
         return fa_frontier(
             function.estimate,
             self.n_obs_,
             plug_in=function.plug_in(),
             regret=self.regret_,
-            tolerance=tolerance,
+            tolerance=self._tolerance(tolerance),
             n_points=n_points,
         )
 
     def pareto_frontier(self, *, tolerance: float | None = None, n_points: int = 512) -> FrontierCurve:
-        """Estimated Pareto frontier: no group can be served better without serving the other worse."""
+        """Estimated Pareto frontier: no group can be served better without serving the other worse.
+
+        Examples
+        --------
+        >>> ff.pareto_frontier().points[[0, -1]].round(2)
+        array([[0.16, 0.44],
+               [0.34, 0.35]])
+        """
         self._check_fitted()
         estimate = self.support_function_.estimate
-        return pareto_frontier(estimate, self.n_obs_, regret=self.regret_, tolerance=tolerance, n_points=n_points)
+        return pareto_frontier(
+            estimate, self.n_obs_, regret=self.regret_, tolerance=self._tolerance(tolerance), n_points=n_points
+        )
+
+    def _tolerance(self, given: float | None) -> float:
+        return frontier_tolerance(given, self.n_obs_, self.support_function_.scores.unit)
 
     def _group_means(self, values: FloatArray) -> FloatArray:
         return group_means(values, self.sample_.is_r, self.sample_.weight)[0]

@@ -93,6 +93,10 @@ class FairFrontier(FrontierDeployer):
     >>> ff = FairFrontier(learner="factored-logit", random_state=0)
     >>> ff.fit(X, y, sensitive_features=group).configuration_
     '1-skewed'
+
+    The examples of the methods go on from here, with an algorithm in use:
+
+    >>> in_use = (X["x2"] > 0.5).astype(int)
     """
 
     @overload
@@ -104,6 +108,14 @@ class FairFrontier(FrontierDeployer):
 
         With ``capacity`` the part of it that rules attain which treat at most this share of people, cut out by a grid
         of directions; without inference and without any bias correction.
+
+        Examples
+        --------
+        >>> everything = ff.feasible_set()
+        >>> everything.contains([[0.45, 0.45], [0.1, 0.1]])
+        array([ True, False])
+        >>> everything.test([0.1, 0.1]).reject
+        True
         """
         self._check_fitted()
         function = self.support_function_
@@ -116,6 +128,12 @@ class FairFrontier(FrontierDeployer):
         """Risk pairs not rejected as points of the fairness-accuracy frontier.
 
         The set covers each point of the frontier with probability 1 - alpha, not the whole curve at once.
+
+        Examples
+        --------
+        >>> region = ff.frontier_confidence_set()
+        >>> region.contains([[0.2, 0.4], [0.5, 0.5]])
+        array([ True, False])
         """
         return self._region("fairness-accuracy", alpha, directions)
 
@@ -218,7 +236,7 @@ class FairFrontier(FrontierDeployer):
         self._check_fitted()
         named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
         record = make_record(self, named or {}, randomised=randomised, capacity=capacity)
-        shown = f"Audit of {', '.join(named)}" if named else "What is attainable"
+        shown = f"Audit of {', '.join(map(str, named))}" if named else "What is attainable"
         created = datetime.now().isoformat(timespec="seconds")
         return record | {"title": title or shown, "created": created}
 

@@ -101,7 +101,7 @@ def clip_polygon(vertices: FloatArray, q: FloatArray, bound: FloatArray) -> Floa
         if len(vertices) == 0:
             break
         beyond = vertices @ direction - limit
-        beyond[np.abs(beyond) <= 1e-13 * (abs(limit) + 1.0)] = 0.0
+        beyond[np.abs(beyond) <= 1e-13 * (abs(limit) + np.abs(vertices).max())] = 0.0
         if (beyond <= 0.0).all():
             continue
         kept = []
@@ -138,13 +138,3 @@ def improvement_support(e: ArrayLike, q: FloatArray) -> FloatArray:
     upper, right = improvement_corners(e)
     result: FloatArray = np.maximum(-(upper @ q.T), -(right @ q.T))
     return result
-
-
-def improves(points: FloatArray, e: ArrayLike, slack: float = 0.0) -> NDArray[np.bool_]:
-    """Whether ``points`` (k, 2) lie in C(e): no group worse off than under ``e`` and the gap no wider."""
-    e_r, e_b = np.asarray(e, dtype=float)
-    gap = np.abs(points[:, 0] - points[:, 1])
-    better: NDArray[np.bool_] = (
-        (points[:, 0] <= e_r + slack) & (points[:, 1] <= e_b + slack) & (gap <= abs(e_r - e_b) + slack)
-    )
-    return better

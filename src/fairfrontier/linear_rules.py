@@ -7,6 +7,7 @@ to write down and to explain, but in general no longer on the frontier: the rest
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -76,8 +77,8 @@ class LinearFrontierRule(FrontierRule):
     """The best linear threshold rule for given group weights, by a surrogate loss.
 
     Row i of group g is better treated if c_i = (q_g / mu_g)(loss(1, y_i) - loss(0, y_i)) is positive, and getting it
-    wrong costs |c_i|. A logistic regression of the sign of c_i with weights |c_i| stands in for the sum of these costs,
-    which cannot be minimised directly. It is a restriction: see `restriction` for how much is lost.
+    wrong costs the size of c_i. A logistic regression of the sign of c_i, weighted by its size, stands in for the sum
+    of these costs, which cannot be minimised directly. It is a restriction: see `restriction` for how much is lost.
 
     Parameters
     ----------
@@ -135,6 +136,8 @@ random_state
     def _learn(
         self, sample: Sample, dl: FloatArray, q: FloatArray, learner: Learner | None = None, seed: Any = None
     ) -> LinearScore:
+        if not isinstance(self.C, numbers.Real) or isinstance(self.C, bool) or not self.C > 0.0:
+            raise InputError("bad-option", f"`C` must be a positive number, got {self.C!r}; a usual choice is 1.")
         p = q / np.array(sample.mu)
         cost = np.where(sample.is_r, p[0], p[1]) * dl
         table = _pick(sample.X, self.features)
@@ -181,6 +184,13 @@ random_state
         fold, treated = folds[frontier._central], np.zeros(sample.n_obs)
         for k in range(1, int(fold.max()) + 1):
             held, kept = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
+            for label, member in zip(sample.groups, (sample.is_r, ~sample.is_r), strict=True):
+                if not sample.weight[kept][member[kept]].sum() > 0.0:
+                    raise InputError(
+                        "bad-weights",
+                        f"Outside fold {k} no row of group {label!r} has any weight, so no rule can be learned there; "
+                        "give more of its rows weight.",
+                    )
             part = clone(self)
             score = part._learn(sample.take(kept), dl[kept], self.direction_)
             treated[held] = score.predict(take_rows(sample.X, held)) > 0.0

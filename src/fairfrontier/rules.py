@@ -22,10 +22,10 @@ from sklearn.utils.validation import validate_data
 from ._reading import read_column, read_covariates, to_float
 from ._typing import ArrayLike, FloatArray
 from .capacity import NO_CUTOFF, CappedFunction, cap, check_capacity, fairest_direction, find_cutoff, lowest_level
-from .data import Sample, check_probabilities, make_sample
+from .data import Sample, check_n_jobs, check_probabilities, make_sample
 from .errors import InputError, NotFittedError
 from .geometry import U1, U2
-from .learners import Learner, child_seeds, resolve_learner
+from .learners import Learner, child_seeds, read_learner
 from .losses import Loss, get_loss
 from .nuisance import as_seed, cross_fit, fit_on_all
 from .sets import sharp_fairest
@@ -180,13 +180,9 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         ``clusters`` keep rows together in the folds that "rawlsian" and "egalitarian" need.
         """
+        check_n_jobs(self.n_jobs)
         loss = get_loss(self.loss)
-        if not isinstance(self.learner_params, Mapping | None):
-            raise InputError(
-                "bad-option",
-                f"learner_params must be a mapping from options to values, got {self.learner_params!r}.",
-            )
-        learner = resolve_learner(self.learner, **(self.learner_params or {}))
+        learner = read_learner(self.learner, self.learner_params)
         table = self._covariates(X, reset=True)
         outcome, positive, classes = self._labels(y, loss)
         sample = make_sample(
@@ -287,7 +283,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _covariates(self, X: ArrayLike, *, reset: bool) -> Any:
         """Return complete covariates: a frame with its columns, or an array of numbers."""
-        with _scikit_learn_errors("bad-features"):
+        with _scikit_learn_errors("bad-features"), np.errstate(invalid="ignore"):  # inf - inf, before it is refused
             if not nw.dependencies.is_into_dataframe(X):
                 return validate_data(self, X, reset=reset, dtype=np.float64)
             validate_data(self, X, skip_check_array=True, reset=reset)

@@ -77,6 +77,15 @@ class FrontierTester(FrontierEstimator):
         Returns
         -------
         LDATest, or LDATests by name for several algorithms
+
+        Examples
+        --------
+        >>> test = ff.test_lda(in_use)
+        >>> test.verdict, test.p_value < 0.01
+        ('lda-shown', True)
+        >>> tests = ff.test_lda({"in use": in_use, "everybody": in_use * 0 + 1})
+        >>> [(name, bool(test.p_value_adjusted >= test.p_value)) for name, test in tests.items()]
+        [('in use', True), ('everybody', True)]
         """
         self._check_fitted()
         level = self._level(alpha)
@@ -140,6 +149,13 @@ class FrontierTester(FrontierEstimator):
         Returns
         -------
         PointTests
+
+        Examples
+        --------
+        >>> ff.test_frontier([[0.2, 0.4], [0.5, 0.5]]).reject
+        array([False,  True])
+        >>> ff.test_frontier(decisions=in_use).reject
+        array([ True])
         """
         return self._test_kind("fairness-accuracy", e, decisions, randomised, threshold, alpha, directions, derivative)
 
@@ -154,7 +170,13 @@ class FrontierTester(FrontierEstimator):
         directions: int = GRID,
         derivative: Derivative = "numerical",
     ) -> PointTests:
-        """Test that risk pairs, or the risks of algorithms, lie on the Pareto frontier; as `test_frontier`."""
+        """Test that risk pairs, or the risks of algorithms, lie on the Pareto frontier; as `test_frontier`.
+
+        Examples
+        --------
+        >>> ff.test_pareto([[0.2, 0.4], [0.5, 0.5]]).reject
+        array([False,  True])
+        """
         return self._test_kind("pareto", e, decisions, randomised, threshold, alpha, directions, derivative)
 
     def test_best_points(
@@ -180,6 +202,11 @@ class FrontierTester(FrontierEstimator):
         Returns
         -------
         BestPointTests
+
+        Examples
+        --------
+        >>> ff.test_best_points([[0.17, 0.42], [0.1, 0.2]], [[0.33, 0.34], [0.3, 0.1]]).reject
+        array([False,  True])
         """
         self._check_fitted()
         level, first, second = self._level(alpha), check_risks(R), check_risks(B)
@@ -204,6 +231,12 @@ class FrontierTester(FrontierEstimator):
         Returns
         -------
         GroupSkewTest
+
+        Examples
+        --------
+        >>> skew = ff.test_group_skew()
+        >>> bool(skew.reject), skew.p_value > 0.5
+        (False, True)
         """
         self._check_fitted()
         level = self._level(alpha)
@@ -244,6 +277,13 @@ class FrontierTester(FrontierEstimator):
         Returns
         -------
         DistanceInterval, or DistanceIntervals by name for several algorithms
+
+        Examples
+        --------
+        >>> distance = ff.distance_to_fairest(in_use, metric="euclidean")
+        >>> low, high = distance.conf_int()
+        >>> round(distance.estimate, 2), low < distance.estimate < high
+        (0.14, True)
         """
         self._check_fitted()
         level, metric_ = self._level(alpha), read_metric(metric)
@@ -262,6 +302,14 @@ class FrontierTester(FrontierEstimator):
         """The fairest attainable point with confidence intervals and the weights of its rule.
 
         ``method`` as in `distance_to_fairest`.
+
+        Examples
+        --------
+        >>> print(ff.fairest_point().to_frame()[["risk", "weight"]].round(1))
+               risk  weight
+        group
+        1       0.4    -0.1
+        0       0.4     0.9
         """
         self._check_fitted()
         level, chosen = self._level(alpha), self._distance_method(method, kinks=False)

@@ -12,7 +12,7 @@ from .base import (
 )
 from .composite import PartiallyLinearLearner, StackLearner, simplex_weights
 from .estimators import Family, GroupPrediction, NumericColumns, log_loss
-from .presets import PRESETS, resolve_learner
+from .presets import PRESETS, read_learner, resolve_learner
 
 __all__ = [
     "PRESETS",
@@ -30,6 +30,7 @@ __all__ = [
     "child_seeds",
     "fit_learner",
     "log_loss",
+    "read_learner",
     "resolve_learner",
     "simplex_weights",
 ]

@@ -62,7 +62,10 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.standardise:
             values = self._numbers(X)
             self.mean_ = np.average(values, axis=0, weights=sample_weight)
-            scale = np.sqrt(np.average((values - self.mean_) ** 2, axis=0, weights=sample_weight))
+            centred = values - self.mean_
+            # squares of the largest numbers overflow; a power of two taken out first changes no digit
+            size = np.ldexp(0.5, np.frexp(np.abs(centred).max(axis=0, initial=0.0))[1])
+            scale = size * np.sqrt(np.average((centred / size) ** 2, axis=0, weights=sample_weight))
             # a column without variation carries no information and must not be divided by rounding noise
             self.scale_ = np.where(scale > 1e-12 * np.maximum(np.abs(self.mean_), 1.0), scale, 1.0)
         return self
@@ -79,6 +82,12 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "bad-features",
                 f"The learner was fitted on the covariates {self.columns_} and is given {columns}; "
                 "pass the same columns in the same order.",
+            )
+        if isinstance(X, pd.DataFrame) != hasattr(self, "numeric_"):
+            forms = ("a frame", "an array") if hasattr(self, "numeric_") else ("an array", "a frame")
+            raise InputError(
+                "bad-features",
+                f"The learner was fitted on covariates in {forms[0]} and is given {forms[1]}; pass the same form.",
             )
         if not isinstance(X, pd.DataFrame):
             return np.asarray(X, dtype=np.float64)

@@ -405,6 +405,15 @@ PRESETS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
 """The builder of each preset, by name."""
 
 
+def read_learner(learner: Any, learner_params: Any) -> Learner:
+    """Return the `Learner` that users mean by ``learner`` and ``learner_params``, a mapping or None."""
+    if not isinstance(learner_params, Mapping | None):
+        raise InputError(
+            "bad-option", f"learner_params must be a mapping from options to values, got {learner_params!r}."
+        )
+    return resolve_learner(learner, **(learner_params or {}))
+
+
 def resolve_learner(learner: Any, **options: Any) -> Learner:
     """Turn a preset's name, a scikit-learn estimator or a `Learner` into a `Learner`.
 
@@ -428,7 +437,9 @@ def resolve_learner(learner: Any, **options: Any) -> Learner:
             )
         try:
             return PRESETS[learner](**options)
-        except TypeError as error:
+        except InputError:
+            raise
+        except (TypeError, ValueError) as error:
             raise InputError(
                 "bad-option", f"The learner {learner!r} cannot be built with {options}: {error}."
             ) from error

@@ -75,11 +75,6 @@ class Store:
         with _connected(self.path) as connection:
             return connection.execute("delete from replications where error is not null").rowcount
 
-    def compact(self) -> None:
-        """Give unused space back."""
-        with _connected(self.path) as connection:
-            connection.execute("vacuum")
-
 
 def open_store(path: Path, settings: Mapping[str, Any]) -> tuple[Store, bool]:
     """Open the store at a path, made with these settings, or a new one beside it.

@@ -25,7 +25,6 @@ from ..inference.results import LDATest, LDATests
 from .running import Outcome, Task
 
 DESIGNS = ("balanced", "skewed")
-SIZES = (1000, 5000, 10000)
 POINTS = ("R", "B", "(R+B)/2", "e*")
 CANDIDATES = 2000
 """Pairs (R, B) that the published test of weak group skew looks at."""

@@ -1,0 +1,212 @@
+"""The site builds strictly and needs no network; every code block and every example runs and prints what is shown."""
+
+import doctest
+import importlib
+import importlib.util
+import inspect
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import grimp
+import pytest
+from pages import ROOT, blocks, run_page, same_with_gaps
+
+import fairfrontier
+from fairfrontier.datasets import make_liu_molinari
+from fairfrontier.learners import PRESETS
+
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+#: Why a block may be left alone.
+REASONS = {"needs the network", "takes hours", "sets up everything, tests included", "a file of yours"}
+LANGUAGES = {"python", "text", "sh", "console", "toml", "json", "csv", "html"}
+
+
+def _name(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.filterwarnings("default::fairfrontier.errors.FairFrontierWarning")
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_the_code_of_a_page_runs_and_prints_what_is_shown(page, tmp_path):
+    runnable = [b for b in blocks(page) if b.language in ("python", "sh", "console") and b.not_run is None]
+    assert run_page(page, tmp_path) == len(runnable)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_blocks_say_what_they_are_and_why_they_are_not_run(page):
+    for block in blocks(page):
+        assert block.language in LANGUAGES or block.language.startswith("{"), f"line {block.line}: {block.language!r}"
+        assert block.not_run is None or block.not_run in REASONS, f"line {block.line}: {block.not_run}"
+
+
+@pytest.mark.parametrize(
+    ("found", "shown", "same"),
+    [
+        ("a 0.51 b", "a 0.50 b", True),
+        ("a 0.55 b", "a 0.50 b", False),
+        ("a b", "a c", False),
+        ("12.3% (0.2)", "12.3% (0.21)", True),
+        ("one\ntwo\nthree", "one\n...\nthree", True),
+        ("one\nthree", "one\n...\nthree", True),
+        ("one\ntwo", "one\n...\nthree", False),
+        ("one\ntwo", "one", False),
+        ("one", "one\ntwo", False),
+        ("", "one", False),
+        ("one", "", False),
+    ],
+)
+def test_what_counts_as_the_same_output(found, shown, same):
+    assert same_with_gaps(found, shown) is same
+
+
+def test_a_page_that_shows_something_else_fails(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n")
+    with pytest.raises(AssertionError, match="printed was"):
+        run_page(page, tmp_path)
+    page.write_text("```console\n$ echo one \\\n  two\none three\n```\n")
+    with pytest.raises(AssertionError, match="one two"):
+        run_page(page, tmp_path)
+    page.write_text("```sh\nexit 3\n```\n")
+    with pytest.raises(AssertionError, match="exit 3"):
+        run_page(page, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site. Warnings, unresolved references among them, are errors."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-b", "html", ROOT / "docs", folder]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONWARNINGS": "default"})
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(site):
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert (site / page.relative_to(ROOT / "docs").with_suffix(".html")).exists(), page
+    for built in site.rglob("*.html"):
+        loaded = re.findall(
+            r"""<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=["'](https?:)?//""", built.read_text()
+        )
+        assert not loaded, built
+
+
+def test_everything_public_is_in_the_reference(site):
+    reference = "".join(page.read_text() for page in (site / "api").glob("*.html"))
+    for module in (fairfrontier, fairfrontier.datasets):
+        for name in module.__all__:
+            shown = name == "__version__" or f'id="{module.__name__}.{name}"' in reference
+            assert shown or name in ("Compas", "Dataset"), f"{module.__name__}.{name}"
+    for name, member in inspect.getmembers(fairfrontier.FairFrontier, inspect.isfunction):
+        if not name.startswith("_") and name not in ("get_params", "set_params", "get_metadata_routing"):
+            assert f"FairFrontier.{name}" in reference, name
+            assert member.__doc__, name
+    for preset in PRESETS:
+        assert f"presets.{preset.replace('-', '_')}" in reference, preset
+
+
+@pytest.fixture(scope="module")
+def going_on():
+    """What the examples of the methods go on from: the names of the example of the class."""
+    X, y, group = make_liu_molinari(1000, design="skewed", random_state=0)
+    ff = fairfrontier.FairFrontier(learner="factored-logit", random_state=0).fit(X, y, sensitive_features=group)
+    return {"X": X, "y": y, "group": group, "ff": ff, "in_use": (X["x2"] > 0.5).astype(int)}
+
+
+def test_examples_of_docstrings(going_on):
+    attempted = 0
+    for module in pkgutil.walk_packages(fairfrontier.__path__, "fairfrontier."):
+        found = importlib.import_module(module.name)
+        results = doctest.testmod(found, extraglobs=going_on, optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert results.failed == 0, f"examples of {module.name} fail; the captured output says which"
+        attempted += results.attempted
+    assert attempted > 40
+
+
+def test_functions_named_in_backquotes_exist():
+    """Names such as `fairfrontier.module.name` on any page can be imported."""
+    named = set()
+    for page in PAGES:
+        named |= set(re.findall(r"`~?(fairfrontier(?:\.\w+)+)", page.read_text()))
+    assert named
+    for name in named:
+        assert _importable(name), name
+
+
+def _importable(name):
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:length]))
+        except ImportError:
+            continue
+        for part in parts[length:]:
+            if not hasattr(found, part) and part not in getattr(found, "__dataclass_fields__", {}):
+                return False
+            found = getattr(found, part, None)
+        return True
+    return False
+
+
+def test_commands_and_learners_of_the_pages_exist():
+    readme = (ROOT / "README.md").read_text()
+    makefile = (ROOT / "Makefile").read_text()
+    targets = {t for page in PAGES for t in re.findall(r"(?:^|`)make ([\w-]+)", page.read_text(), re.MULTILINE)}
+    assert {"demo", "test", "docs", "bench"} <= targets
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"the Makefile has no {target}"
+    listed = re.search(r"Learners by name: (.*?)\. ", readme, re.DOTALL).group(1)
+    assert set(re.findall(r"`([\w-]+)`", listed)) == set(PRESETS)
+    for method in re.findall(r"`ff\.(\w+)\(", "".join(page.read_text() for page in PAGES)):
+        assert callable(getattr(fairfrontier.FairFrontier, method)), method
+
+
+def test_relative_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", page.read_text()):
+            assert (page.parent / target).exists() or (Path(ROOT) / target).exists(), f"{_name(page)}: {target}"
+
+
+@pytest.fixture(scope="module")
+def imports():
+    """The import graph of the package, one node per module."""
+    return grimp.build_graph("fairfrontier", exclude_type_checking_imports=True)
+
+
+def _drawing():
+    found = importlib.util.spec_from_file_location("data_flow", ROOT / "docs" / "_ext" / "data_flow.py")
+    module = importlib.util.module_from_spec(found)
+    sys.modules["data_flow"] = module  # dataclasses look their module up
+    found.loader.exec_module(module)
+    return module
+
+
+def _part_of(module, drawing):
+    """The box in which a module of the package stands."""
+    top = module.split(".")[1]
+    return next((name for name, box in drawing.BOXES.items() if top in box.modules), None)
+
+
+def test_every_module_stands_in_one_box_of_the_drawing(imports):
+    drawing = _drawing()
+    listed = [module for box in drawing.BOXES.values() for module in box.modules] + list(drawing.EVERYWHERE)
+    there = {module.split(".")[1] for module in imports.modules if "." in module}
+    assert len(listed) == len(set(listed))
+    assert set(listed) == there
+
+
+def test_arrows_of_the_drawing_are_imports_and_none_goes_backwards(imports):
+    drawing = _drawing()
+    between = set()
+    for importer in imports.modules:
+        for imported in imports.find_modules_directly_imported_by(importer):
+            if "." in importer and "." in imported:
+                between.add((_part_of(imported, drawing), _part_of(importer, drawing)))
+    for arrow in drawing.ARROWS:
+        assert arrow in between, f"{arrow[1]} does not import {arrow[0]}"
+        assert arrow[::-1] not in between, f"{arrow[0]} imports {arrow[1]}"
