@@ -12,10 +12,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from test_frontier_properties import fit, learned, rows
 
+from fairfrontier import FairFrontier
 from fairfrontier.errors import FairFrontierWarning
 from fairfrontier.geometry import improvement_corners, off_breakpoint, unit_circle
+from fairfrontier.inference.lda import between, robust_grid
 from fairfrontier.inference.levels import combine_repetitions, critical_value, critical_value_error, holm
 from fairfrontier.inference.witness import Witness
 
@@ -85,12 +88,53 @@ def at_direction(case, q, h, z_h, e, z_e):
     return case.root * (still + h), np.array(draws)
 
 
-def test_robust(case):
+def rule_risks(case, q):
+    """Risks (2,) of the rule of direction q and their draws (B, 2), row by row from the random multipliers."""
+    s = case.function.scores
+    k = s.t @ (np.asarray(q) / case.function.mu)
+    losses = s.l0 + s.dl * (k > 0)
+    random = plain.weights_of_draws(case.function, B, case.context.seed)
+
+    def means(weight):
+        return np.array([np.average(losses[rows], weights=weight[rows]) for rows in (s.is_r, ~s.is_r)])
+
+    return means(s.weight), np.array([means(s.weight * w) for w in random])
+
+
+def where_neighbours_are_equal(q, p, v, w):
+    """The direction between q and p in which the points v and w are equally far, found by bisection, or None."""
+    low, high = (np.arctan2(x[1], x[0]) % (2 * np.pi) for x in (q, p))
+
+    def ahead(angle):
+        return np.cos(angle) * (v - w)[0] + np.sin(angle) * (v - w)[1]
+
+    if high - low < 1e-8 or ahead(low) * ahead(high) >= 0.0:
+        return None
+    angle = brentq(ahead, low, high, xtol=1e-15, rtol=1e-14)
+    return np.array([np.cos(angle), np.sin(angle)])
+
+
+def robust_tests(case, losses, e):
+    """Direction, statistic and draws of every test that the robust one consists of."""
     angle = np.linspace(0.75 * np.pi, 1.75 * np.pi, int(np.ceil(4 * N ** (1 / 3))))
-    grid = np.vstack([np.column_stack([np.cos(angle), np.sin(angle)]), [-1.0, 0.0], [0.0, -1.0]])
+    angle = np.sort([*angle, np.pi, 1.5 * np.pi])
+    grid = np.column_stack([np.cos(angle), np.sin(angle)])
+    grid[np.abs(grid) < 1e-15] = 0.0
+    h, z_h, z_e = case.draw(grid, losses, e, hold_rules=True)
+    for k, q in enumerate(grid):
+        yield q, *at_direction(case, q, h[k], z_h[:, k], e, z_e)
+    rules = [rule_risks(case, q) for q in grid]
+    for k in range(len(grid) - 1):
+        x = where_neighbours_are_equal(grid[k], grid[k + 1], rules[k][0], rules[k + 1][0])
+        if x is not None:
+            for risk, draws in (rules[k], rules[k + 1]):
+                yield x, *at_direction(case, x, x @ risk, case.root * (draws - risk) @ x, e, z_e)
+
+
+def test_robust(case):
     for _, test, losses in case.results("robust"):
-        h, z_h, z_e = case.draw(grid, losses, test.risk, hold_rules=True)
-        found = [at_direction(case, q, h[k], z_h[:, k], test.risk, z_e) for k, q in enumerate(grid)]
+        directions, statistics, draws = zip(*robust_tests(case, losses, test.risk), strict=True)
+        found = list(zip(statistics, draws, strict=True))
         p = np.array([(1 + sum(z >= statistic - 1e-9 for z in draws)) / (1 + B) for statistic, draws in found])
         assert test.p_value == p.max() == test.robust_p_value
         decisive = [
@@ -103,8 +147,45 @@ def test_robust(case):
         # of the directions with the largest p-value the one with the smallest margin decides
         margin = [statistic / draws.std() for statistic, draws in found]
         assert margin[decisive[0]] <= min(margin[k] for k in np.flatnonzero(p == p.max())) + 1e-9
-        np.testing.assert_allclose(test.evidence.direction, grid[decisive[0]], atol=1e-12)
+        np.testing.assert_allclose(test.evidence.direction, directions[decisive[0]], atol=1e-12)
         assert test.separation == max(test.statistic, 0.0)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_directions_between_neighbours_leave_no_gap(seed):
+    """If some direction has D <= 0 for every rule of the grid, one of the tests of the robust one has D <= 0."""
+    rng = np.random.default_rng(seed)
+    grid = robust_grid(8)
+    points = rng.normal(size=(len(grid), 2)) * rng.choice([0.01, 1.0])
+    if rng.random() < 0.3:
+        points[rng.integers(len(points), size=4)] = points[0]
+    e = rng.normal(size=2)
+    number, x = between(grid, points)
+    tested = [plain.improvement_support(e, -q) + q @ v for q, v in zip(grid, points, strict=True)]
+    tested += [plain.improvement_support(e, -q) + q @ points[k] for k, q in zip(number, x, strict=True)]
+    angle = np.linspace(0.75 * np.pi, 1.75 * np.pi, 501)[1:-1]
+    cell = np.searchsorted(np.arctan2(grid[:, 1], grid[:, 0]) % (2 * np.pi), angle) - 1
+    for a, k in zip(angle, cell, strict=True):
+        q = np.array([np.cos(a), np.sin(a)])
+        best = plain.improvement_support(e, -q) + max(q @ points[k], q @ points[k + 1])
+        assert best > 0.0 or min(tested) <= 1e-12
+
+
+@pytest.mark.parametrize("success", [0.95, 0.05])
+def test_a_coin_flip_where_nothing_can_be_told_apart_has_no_alternative(success):
+    """The feasible set is a segment: every direction of a grid but the one across it seems to leave room for gains."""
+    p_values = []
+    for seed in range(16):
+        rng = np.random.default_rng(seed)
+        in_r = rng.integers(0, 2, 1000) == 1
+        y = (rng.random(1000) < np.where(in_r, success, 1 - success)).astype(int)
+        known = np.tile([0.5 - success, success - 0.5], (1000, 1))
+        ff = FairFrontier(n_boot=99, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairFrontierWarning)
+            ff.fit(None, y, sensitive_features=in_r, external_nuisance=known)
+            p_values.append(ff.test_lda(np.full(1000, 0.5), randomised=True).p_value)
+    assert sum(p <= 0.05 for p in p_values) <= 4  # of 16; half of them with the directions of the grid alone
 
 
 def test_sharp(case):

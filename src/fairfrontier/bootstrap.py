@@ -53,7 +53,9 @@ def make_plan(function: SupportFunction, losses: FloatArray) -> DrawPlan:
     """Arrange the rows of a support function together with the ``losses`` (J, n) of algorithms."""
     s, arcs, order = function.scores, function.estimate, function.order
     moving_r = s.is_r[order]
-    still = np.setdiff1d(np.arange(function.n_obs), order, assume_unique=True)
+    never = np.ones(function.n_obs, dtype=bool)
+    never[order] = False
+    still = np.flatnonzero(never)
     parts = [order[moving_r], still[s.is_r[still]], order[~moving_r], still[~s.is_r[still]]]
     rows = np.concatenate(parts)
     lengths = np.cumsum([len(part) for part in parts])
@@ -68,6 +70,8 @@ def make_plan(function: SupportFunction, losses: FloatArray) -> DrawPlan:
     moving[: lengths[0]] = moving[lengths[1] : lengths[2]] = True
     dl = weight * s.dl[rows] * moving
     base = weight * s.l0[rows] + dl * (sign < 0)
+    extra = np.take(losses, rows, axis=1)  # in rows, as the draws read it
+    extra *= weight
     return DrawPlan(
         rows,
         stops,
@@ -77,17 +81,17 @@ def make_plan(function: SupportFunction, losses: FloatArray) -> DrawPlan:
         weight,
         base,
         sign * dl,
-        np.ascontiguousarray(weight * losses[:, rows]),
+        extra,
         None if s.clusters is None else s.clusters[rows],
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Bootstrap draws of the support function at fixed directions and of algorithms' risks.
+    """Bootstrap draws of the values of rules at fixed directions and of algorithms' risks.
 
-    ``h`` (B, K) at ``directions`` (K, 2) with its estimate ``h_hat`` (K,); ``risks`` (B, J, 2) with
-    ``risks_hat`` (J, 2); ``n_obs`` rows.
+    ``h`` (B, K) at ``directions`` (K, 2) with its estimate ``h_hat`` (K,), the support function where each direction is
+    that of its rule; ``risks`` (B, J, 2) with ``risks_hat`` (J, 2); ``n_obs`` rows.
     """
 
     directions: FloatArray
@@ -122,14 +126,17 @@ def draw_process(
     seed: np.random.SeedSequence,
     n_jobs: int | None = None,
     hold_rules: bool = False,
+    along: ArrayLike | None = None,
 ) -> Draws:
     """Draw h at ``directions`` (K, 2) jointly with the risks of algorithms whose losses are (J, n).
 
     In each draw the rule of direction q follows the re-estimated group shares, 1{q'M~ t > 0}, as published, unless
-    ``hold_rules`` keeps it at 1{q'M^ t > 0}.
+    ``hold_rules`` keeps it at 1{q'M^ t > 0}. With ``along`` (K, 2) the rules of ``directions`` are valued in other
+    directions: along'e(rule) instead of q'e(rule).
     """
     check_draws(n_boot)
     q = check_directions(directions)
+    valued = q if along is None else check_directions(along)
     plan = make_plan(function, np.empty((0, function.n_obs)) if losses is None else losses)
     fold, right = _fold_directions(q)
     h = np.empty((n_boot, len(q)))
@@ -140,7 +147,7 @@ def draw_process(
     def one(number: int, w: FloatArray) -> None:
         _draw_on_directions(
             w, plan.stops, plan.a, plan.b, plan.sign, plan.weight, plan.base, plan.change, plan.extra,
-            q, fold, right, held, h[number], risks[number],
+            q, valued, fold, right, held, h[number], risks[number],
         )  # fmt: skip
 
     for_each_draw(plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
@@ -148,9 +155,9 @@ def draw_process(
     h_hat, risks_hat = np.empty(len(q)), np.empty((len(plan.extra), 2))
     _draw_on_directions(
         ones, plan.stops, plan.a, plan.b, plan.sign, plan.weight, plan.base, plan.change, plan.extra,
-        q, fold, right, held, h_hat, risks_hat,
+        q, valued, fold, right, held, h_hat, risks_hat,
     )  # fmt: skip
-    return Draws(q, h_hat, h, risks_hat, risks, function.n_obs)
+    return Draws(valued, h_hat, h, risks_hat, risks, function.n_obs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +170,14 @@ class DrawingContext:
     n_jobs: int | None = None
     regret: Regret | None = None
 
-    def draw(self, directions: ArrayLike, losses: FloatArray | None = None, *, hold_rules: bool = False) -> Draws:
+    def draw(
+        self,
+        directions: ArrayLike,
+        losses: FloatArray | None = None,
+        *,
+        hold_rules: bool = False,
+        along: ArrayLike | None = None,
+    ) -> Draws:
         """Draw h at ``directions`` and the risks of ``losses`` (J, n): see `draw_process`."""
         return draw_process(
             self.function,
@@ -173,6 +187,7 @@ class DrawingContext:
             seed=self.seed,
             n_jobs=self.n_jobs,
             hold_rules=hold_rules,
+            along=along,
         )
 
     def correct(self, draws: Draws) -> Draws:
@@ -298,9 +313,12 @@ def _passed(a, b, start, stop, p1, p2):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _draw_on_directions(  # type: ignore[no-untyped-def]
-    w, stops, a, b, sign, weight, base, change, extra, q, fold, right, held, h, risks
+    w, stops, a, b, sign, weight, base, change, extra, q, along, fold, right, held, h, risks
 ):
-    """Evaluate h (K,) and the risks (J, 2) under the random weights ``w``: two passes over the rows."""
+    """Value the rules of ``q`` in the directions ``along``, and the risks (J, 2), under the random weights ``w``.
+
+    Two passes over the rows; h (K,) and the risks are written.
+    """
     mass, level = np.empty(2), np.empty(2)
     begin = 0
     for g in range(2):
@@ -331,9 +349,9 @@ def _draw_on_directions(  # type: ignore[no-untyped-def]
                 if (sign[tied] < 0) == right[k]:
                     value += w[tied] * change[tied]
                 tied += 1
-            h[k] += q[k, g] * (level[g] + (value if right[k] else -value)) / mass[g]
+            h[k] += along[k, g] * (level[g] + (value if right[k] else -value)) / mass[g]
         everything = prefix + _dot(w, change, cursor, moving)
         for k in range(q.shape[0]):
             if not right[k]:
-                h[k] += q[k, g] * everything / mass[g]
+                h[k] += along[k, g] * everything / mass[g]
         begin = stops[g, 1]

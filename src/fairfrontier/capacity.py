@@ -153,7 +153,8 @@ class CappedFunction:
             treated = s.weight * found.treatment(k)
             gained = treated * s.dl
             points[j] = self.base + np.array([gained[s.is_r].sum(), gained[~s.is_r].sum()]) / sums
-            plug[j] = self.base + treated @ s.t / sums
+            # a matrix product would round as the number of its threads has it
+            plug[j] = self.base + np.einsum("i,ij->j", treated, s.t) / sums
             cutoffs.append(found)
         return _Rules(cutoffs, points, plug)
 
@@ -292,10 +293,13 @@ class CappedContext:
     seed: np.random.SeedSequence
     n_jobs: int | None = None
 
-    def draw(self, directions: ArrayLike, losses: FloatArray, *, hold_rules: bool = True) -> Draws:
+    def draw(
+        self, directions: ArrayLike, losses: FloatArray, *, hold_rules: bool = True, along: ArrayLike | None = None
+    ) -> Draws:
         """Draw the dual score at ``directions`` (K, 2), and the risks of algorithms with ``losses`` (J, n).
 
-        Rules and cut-offs are always held; ``hold_rules=False`` is refused.
+        Rules and cut-offs are always held; ``hold_rules=False`` is refused. With ``along`` (K, 2) the rules are valued
+        in other directions, at the price of the capacity in those.
         """
         if not hold_rules:
             raise ValueError("capped rules are held while drawing")
@@ -304,6 +308,8 @@ class CappedContext:
         s = function.scores
         rules = function.rules(q)
         cutoffs = np.array([[c.value, c.chance, c.slack] for c in rules.cutoffs])
+        valued = q if along is None else check_directions(along)
+        price = cutoffs[:, 0] if along is None else np.array([c.value for c in function.rules(valued).cutoffs])
         p = q / function.mu
         payload = np.column_stack(
             [s.weight, s.weight * s.l0, s.weight * s.dl, s.weight * function.lower, s.weight * function.spread]
@@ -320,14 +326,14 @@ class CappedContext:
                     weights[:, j] = stream(begin + j)
                 totals, treated = _sums(weights[:, :size], function.t, s.is_r, payload, extra, p, cutoffs)
                 own = slice(begin, begin + size)
-                h[own], risks[own] = _values(totals, treated, q, cutoffs[:, 0], function.capacity)
+                h[own], risks[own] = _values(totals, treated, valued, price, function.capacity)
 
         jobs = min(effective_n_jobs(self.n_jobs), self.n_boot)
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(work, (range(BATCH * j, self.n_boot, BATCH * jobs) for j in range(jobs))))
         totals, treated = _sums(np.ones((self.n_obs, 1)), function.t, s.is_r, payload, extra, p, cutoffs)
-        h_hat, risks_hat = _values(totals, treated, q, cutoffs[:, 0], function.capacity)
-        return Draws(q, h_hat[0], h, risks_hat[0], risks, self.n_obs)
+        h_hat, risks_hat = _values(totals, treated, valued, price, function.capacity)
+        return Draws(valued, h_hat[0], h, risks_hat[0], risks, self.n_obs)
 
     @property
     def n_obs(self) -> int:

@@ -5,7 +5,8 @@ exists if and only if D(q) = 0 for some q. Three tests of that null:
 
 * ``paper``: T = sqrt(n)([max_q q'e* - h(q)]_+ + [min_q D(q)]_+), draws by the numerical directional
   derivative (or, without kinks, the closed-form limit);
-* ``robust``: at every direction of a grid, D(q) > 0 by its own one-sided test; valid with any learner;
+* ``robust``: D > 0 by a one-sided test of its own at every direction of a grid and, for the rules of neighbouring
+  directions, at the direction between in which both do equally well; valid with any learner;
 * ``sharp``: the same at the one direction that minimises the plug-in criterion; needs a good learner.
 
 The last two hold every direction's rule while they draw: h^(q) is the value of that one rule, and letting it follow
@@ -29,6 +30,9 @@ from .published import paper_parts
 from .witness import Witness, find_candidate, make_witness
 
 Method = Literal["robust", "sharp", "paper"]
+
+CLOSE = 1e-9
+"""Directions that differ by less than this angle are not told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +75,36 @@ class Evidence:
 
 
 def robust_grid(n: int) -> FloatArray:
-    """Directions of the half circle q1 + q2 <= 0 at which the robust test looks: about 4 n^(1/3), u1, u2."""
+    """Directions of the half circle q1 + q2 <= 0, in order, whose rules the robust test uses: 4 n^(1/3), u1 and u2."""
     spaced = unit_circle(max(8, int(np.ceil(4.0 * n ** (1.0 / 3.0)))), 0.75 * np.pi, 1.75 * np.pi, endpoint=True)
-    return np.vstack([spaced, U1, U2])
+    grid = np.vstack([spaced, U1, U2])
+    return grid[np.argsort(np.arctan2(grid[:, 1], grid[:, 0]) % (2.0 * np.pi), kind="stable")]
+
+
+def between(grid: FloatArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Where the rules of neighbouring directions do equally well: their numbers, and the directions (m, 2).
+
+    Let v and w be the risks of the rules of neighbours q and p (rows of ``grid``, with risks ``points``). If D(q0) <= 0
+    for a direction q0 between them, no rule does better than h_C there, so v and w do not. The value of a rule is
+    linear between q and p (h_C changes slope at u1 or u2 only, which are in the grid). So D <= 0 holds for v at q, or
+    for v or w at the direction x with x'v = x'w, or for w at p: testing these tests every direction between, however
+    long an edge the feasible set has there. If no such x lies between them, testing v at q and w at p suffices.
+    """
+    edge = np.diff(points, axis=0)
+    x = np.column_stack([edge[:, 1], -edge[:, 0]])
+    size = np.hypot(x[:, 0], x[:, 1])
+    x = x / np.where(size > 0.0, size, 1.0)[:, None]
+    q, p = grid[:-1], grid[1:]
+    x = np.where((np.einsum("kj,kj->k", x, q + p) < 0.0)[:, None], -x, x)
+    inside = (_turn(q, x) > CLOSE) & (_turn(x, p) > CLOSE) & (size > 0.0)
+    left = np.flatnonzero(inside)
+    return np.concatenate([left, left + 1]), np.vstack([x[left], x[left]])
+
+
+def _turn(q: FloatArray, p: FloatArray) -> FloatArray:
+    """Sine of the angle from q to p, anticlockwise."""
+    sine: FloatArray = q[:, 0] * p[:, 1] - q[:, 1] * p[:, 0]
+    return sine
 
 
 def lda_evidence(
@@ -96,6 +127,7 @@ def lda_evidence(
     risks = np.vstack([estimated, fixed])
     plug_in = function.plug_in()
     grid = robust_grid(function.n_obs)
+    number, equal = between(grid, arcs.support_set(grid))
     sharp = np.array([off_breakpoint(plug_in.min_separation(e).direction) for e in risks])
     # Where the plug-in criterion leaves the smallest gain in a weighted sum of the risks, weights >= 0.
     bounding = np.array([off_breakpoint(plug_in.max_excess(e, U1, np.pi / 2.0).direction) for e in risks])
@@ -110,8 +142,10 @@ def lda_evidence(
     ]
     witnessed = [j for j, candidate in enumerate(candidates) if candidate is not None]
     drawn = np.array([*losses, *[c.losses for c in candidates if c is not None]]).reshape(-1, function.n_obs)
-    everywhere = np.vstack([grid, circle, sharp, bounding, *[x.direction[None] for x in reach]])
-    draws = context.draw(everywhere, drawn, hold_rules=True)
+    everywhere = np.vstack([grid, circle, sharp, bounding, *[off_breakpoint(x.direction)[None] for x in reach]])
+    draws = context.draw(
+        np.vstack([everywhere, grid[number]]), drawn, hold_rules=True, along=np.vstack([everywhere, equal])
+    )
     paper = []
     if method == "paper":
         if isinstance(context, CappedContext):
@@ -120,7 +154,7 @@ def lda_evidence(
     k, m, found = len(grid), len(grid) + len(circle), []
     for j, e in enumerate(risks):
         own = _Local(draws, e, draws.risks[:, j] if j < len(losses) else np.broadcast_to(e, (context.n_boot, 2)))
-        robust = own.weakest(np.arange(k))
+        robust = own.weakest(np.append(np.arange(k), np.arange(len(everywhere), len(draws.directions))))
         at_sharp = own.weakest(np.array([m + j]))
         on_circle = np.append(np.arange(k, m), m + 2 * len(risks) + j)
         feasibility, feasibility_p = own.feasibility(on_circle, reach[j].value)
@@ -174,6 +208,7 @@ class _Local:
         self.draws, self.e, self.e_draws = draws, e, e_draws
         self.root, self.step = np.sqrt(draws.n_obs), step_size(draws.n_obs)
         self.z_e = self.root * (e_draws - e)
+        self.scale = float(self.root * max(np.abs(draws.h_hat).max(), np.abs(e).max()))
 
     def weakest(self, at: IntArray) -> Decision:
         """The test of D(q) <= 0 with the largest p-value over the directions numbered ``at``.
@@ -186,13 +221,12 @@ class _Local:
         statistics = self.root * (still + self.draws.h_hat[at])
         z = self.root * (self.draws.h[:, at] - self.draws.h_hat[at])
         z += (improvement_support(self.e + self.step * self.z_e, q) - still) / self.step
-        scale = float(self.root * max(np.abs(self.draws.h_hat).max(), np.abs(self.e).max()))
-        exceeding = count_reaching(z, statistics, scale)
+        exceeding = count_reaching(z, statistics, self.scale)
         # among equal counts the smallest margin over the spread of the draws decides
         spread = z.std(axis=0)
         margin = statistics / np.where(spread > 0.0, spread, 1.0)
         k = int(np.lexsort((margin, -exceeding))[0])
-        return Decision(float(statistics[k]), q[k], z[:, k].copy(), scale)
+        return Decision(float(statistics[k]), q[k], z[:, k].copy(), self.scale)
 
     def feasibility(self, at: IntArray, excess: float) -> tuple[float, float]:
         """sqrt(n)[max_q q'e - h(q)]_+ and the p-value of its being 0 in the population."""
@@ -203,4 +237,4 @@ class _Local:
         still = q @ self.e - self.draws.h_hat[at]
         z = self.z_e @ q.T - self.root * (self.draws.h[:, at] - self.draws.h_hat[at])
         draws = np.maximum((still + self.step * z).max(axis=1) - still.max(), 0.0) / self.step
-        return float(statistic), p_value(draws, statistic)
+        return float(statistic), p_value(draws, statistic, self.scale)
