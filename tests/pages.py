@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 _BLOCK = re.compile(
-    r"(?:^(?:% not run: (?P<why>.+)|<!-- not run: (?P<html>.+?) -->)\n\s*)?"
+    r"(?:^(?:% not run: (?P<why>[^\n]+)|<!-- not run: (?P<html>[^\n]+?) -->)\n\s*)?"
     r"^```(?P<language>[\w{}-]*)[^\n]*\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )

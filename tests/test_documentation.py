@@ -63,6 +63,14 @@ def test_what_counts_as_the_same_output(found, shown, same):
     assert same_with_gaps(found, shown) is same
 
 
+def test_only_the_block_after_the_comment_is_left_alone(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("% not run: takes hours\n```sh\nexit 1\n```\n\n```sh\ntouch ran\n```\n")
+    assert [block.not_run for block in blocks(page)] == ["takes hours", None]
+    assert run_page(page, tmp_path) == 1
+    assert (tmp_path / "ran").exists()
+
+
 def test_a_page_that_shows_something_else_fails(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n")

@@ -21,7 +21,7 @@ def main() -> None:
     """Make all pictures."""
     text = PAGE.read_text(encoding="utf-8")
     table = re.search(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
-    command = re.search(r"^\$ (fairfrontier audit .* --out loans-audit)$", text, re.MULTILINE)[1]
+    command = re.search(r"^\$ (fairfrontier audit [^$]* --out loans-audit)$", text, re.MULTILINE)[1].replace("\\", "")
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
         exec(compile(table, str(PAGE), "exec"), {"__name__": "page"})
         program = Path(sys.executable).parent / "fairfrontier"
