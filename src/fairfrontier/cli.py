@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 import threading
@@ -15,6 +16,7 @@ from rich.console import Console
 
 from . import __version__
 from ._progress import Report, progress_bar
+from .audit.columns import printable
 from .audit.demo import DEMO_STORY, demo_plan, demo_truth
 from .audit.files import read_table
 from .audit.plan import AuditPlan, make_plan
@@ -191,9 +193,10 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> bo
         result = run_audit(plan, n_jobs=jobs, progress=_unless_interrupted(progress))
     write_audit(result, out)
     for algorithm in result.record["algorithms"]:
-        console.print(f"{algorithm['name']}: {algorithm['headline']} (p-value {algorithm['lda']['p_value']:.3f})")
+        told = f"{algorithm['name']}: {algorithm['headline']} (p-value {algorithm['lda']['p_value']:.3f})"
+        console.print(printable(told))
     for warning in result.record["warnings"]:
-        console.print(f"Mind: {warning}")
+        console.print(f"Mind: {printable(warning)}")
     console.print(f"Report: {out / PAGE}\nRecord: {out / RECORD}")
     return result.shown
 
@@ -224,7 +227,8 @@ def _two_labels(given: list[str] | None) -> tuple[str, ...] | None:
 
 
 def _complain(error: Exception) -> None:
-    Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False).print(f"Error: {error}")
+    console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    console.print(f"Error: {printable(str(error))}")
 
 
 def _named_columns(given: list[str]) -> dict[str, str]:
@@ -240,6 +244,8 @@ def _named_columns(given: list[str]) -> dict[str, str]:
 
 
 def _console() -> Console:
+    if isinstance(sys.stdout, io.TextIOWrapper):  # signs that the terminal does not know must not end an audit
+        sys.stdout.reconfigure(errors="backslashreplace")
     return Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
@@ -255,6 +261,9 @@ def _exit_codes(console: Console) -> Iterator[None]:
         yield
     except FairFrontierError as error:
         _complain(error)
+        raise typer.Exit(2) from error
+    except MemoryError as error:
+        _complain(MemoryError(f"The audit needs more memory than there is: {error}. Use fewer draws or rows."))
         raise typer.Exit(2) from error
     except KeyboardInterrupt as error:
         console.print("Interrupted; nothing was written.")

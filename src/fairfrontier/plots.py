@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _SET, _LINE, _CURVE, _ALGORITHM, _REGION = "#f3d9d2", "#8a8a8a", "#1f2a44", "#1b7f4d", "#7d8597"
 _MARKERS = ("o", "s", "D")
 _LONGEST = 60
+_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def plot_frontier(
@@ -90,8 +92,11 @@ def plot_frontier(
 
 
 def _shown(name: Any) -> str:
-    """Return a name from the data as matplotlib shows it verbatim: no formulas, not hidden, not too long."""
-    text = str(name)
+    """Return a name from the data as matplotlib shows it verbatim: no formulas, not hidden, not too long.
+
+    Characters that no SVG file may hold are replaced.
+    """
+    text = _NOT_IN_XML.sub("\ufffd", str(name))
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     return ("\u200b" if text.startswith("_") else "") + text.replace("$", r"\$")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import unicodedata
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,19 @@ def as_labels(column: pd.Series) -> pd.Series:
     """Labels as text; whole numbers without a decimal point, missing ones stay missing."""
     if pd.api.types.is_float_dtype(column) and ((column.dropna() % 1 == 0) & (column.dropna().abs() < 2.0**53)).all():
         column = column.astype("Int64")
-    return column.astype(object).map(str, na_action="ignore")
+    return column.astype(object).map(_label, na_action="ignore")
+
+
+def _label(value: object) -> str:
+    return str(value).replace("\0", "\\0")  # numpy forgets zero bytes at the end of a text
+
+
+def printable(text: str) -> str:
+    """Text as one line that a terminal shows as it is: line breaks and control characters become escapes."""
+    return "".join(
+        sign.encode("unicode_escape").decode() if unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") else sign
+        for sign in text
+    )
 
 
 def tells(values: pd.Series, target: FloatArray) -> float:

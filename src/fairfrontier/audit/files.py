@@ -17,6 +17,10 @@ import pandas as pd
 from ..errors import InputError, MissingDependencyError
 
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
+EXACT: dict[str, Any] = (
+    {} if parse_version(pd.__version__) >= parse_version("3.1") else {"float_precision": "round_trip"}
+)
+"""How pandas is told to read decimal numbers to the last bit, which from 3.1 on it does anyway."""
 FORMATS = "CSV (.csv, .tsv; also compressed), Parquet (.parquet), Feather (.feather) or Excel (.xlsx)"
 
 
@@ -49,8 +53,8 @@ def read_table(path: str | Path, encoding: str = "utf-8") -> TableFile:
         ".tsv": lambda data: _read_text(data, file.name, "\t", encoding, packed),
         ".parquet": _read_parquet,
         ".pq": _read_parquet,
-        ".feather": pd.read_feather,
-        ".arrow": pd.read_feather,
+        ".feather": _read_feather,
+        ".arrow": _read_feather,
         ".xlsx": lambda data: _read_excel(data, file.name),
         ".xls": lambda data: _read_excel(data, file.name),
     }
@@ -69,11 +73,15 @@ def read_table(path: str | Path, encoding: str = "utf-8") -> TableFile:
             f"Reading {file.name} needs a package that is not installed: {_said(error)}."
         ) from error
     except Exception as error:  # readers raise errors of many kinds
-        raise InputError("bad-file", f"{file.name} cannot be read as {kind[1:]}: {_said(error)}.") from error
+        raise InputError(
+            "bad-file", f"{file.name} cannot be read as {kind[1:]}: {_said(error)}. Check it, or save it again."
+        ) from error
     table.columns = [str(name) for name in table.columns]
     _refuse_repeated(table.columns, file.name)
     if not len(table):
-        raise InputError("bad-file", f"{file.name} has column names and no rows.")
+        raise InputError(
+            "bad-file", f"{file.name} has column names and no rows. Give a table with one row for each person."
+        )
     return TableFile(_plain_numbers(table), file.name, hashlib.sha256(content).hexdigest())
 
 
@@ -89,7 +97,7 @@ def _read_bytes(file: Path) -> bytes:
     except OSError as error:
         raise InputError("bad-file", f"{file} cannot be read: {error.strerror or error}.") from error
     if not content:
-        raise InputError("bad-file", f"{file} is empty (0 bytes).")
+        raise InputError("bad-file", f"{file} is empty (0 bytes). Give the path of a table: {FORMATS}.")
     return content
 
 
@@ -99,6 +107,12 @@ def _read_text(data: io.BytesIO, name: str, separator: str, encoding: str, packe
     try:
         header = pd.read_csv(data, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
         names = [str(text) for text in header.iloc[0]]
+        if any("\0" in text for text in names):
+            raise InputError(
+                "bad-file",
+                f"{name} is not {encoding} text: it holds zero bytes. Say which encoding it has, for example "
+                "--encoding utf-16.",
+            )
         _refuse_repeated((text for text in names if text), name)
         if len(names) == 1 and (other := next((mark for mark in ";\t|," if mark in names[0]), None)):
             raise InputError(
@@ -109,9 +123,9 @@ def _read_text(data: io.BytesIO, name: str, separator: str, encoding: str, packe
         data.seek(0)
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            table: pd.DataFrame = pd.read_csv(data, index_col=False, low_memory=False, **options)
+            table: pd.DataFrame = pd.read_csv(data, index_col=False, low_memory=False, **EXACT, **options)
     except pd.errors.EmptyDataError as error:
-        raise InputError("bad-file", f"{name} holds no table: {_said(error)}.") from error
+        raise InputError("bad-file", f"{name} holds no table: {_said(error)}. Give column names and rows.") from error
     except UnicodeDecodeError as error:
         raise InputError(
             "bad-file",
@@ -121,12 +135,27 @@ def _read_text(data: io.BytesIO, name: str, separator: str, encoding: str, packe
     except LookupError as error:
         raise InputError("bad-file", f"The encoding {encoding!r} is not known.") from error
     except pd.errors.ParserWarning as error:
-        raise InputError("bad-file", f"{name}: its rows have more values than there are column names.") from error
+        raise InputError(
+            "bad-file", f"{name}: its rows have more values than there are column names. Name every column."
+        ) from error
     return table
 
 
 def _read_parquet(data: io.BytesIO) -> pd.DataFrame:
-    return pd.read_parquet(data)
+    return _decoded(pd.read_parquet(data))
+
+
+def _read_feather(data: io.BytesIO) -> pd.DataFrame:
+    return _decoded(pd.read_feather(data))
+
+
+def _decoded(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose texts can be decoded, which its reader leaves for later."""
+    for _, column in table.items():
+        texts = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
+        if isinstance(texts.dtype, pd.StringDtype):
+            texts.astype(object)
+    return table
 
 
 def _read_excel(data: io.BytesIO, name: str) -> pd.DataFrame:
@@ -139,7 +168,7 @@ def _read_excel(data: io.BytesIO, name: str) -> pd.DataFrame:
             )
         header = pd.read_excel(book, header=None, nrows=1, dtype=str, keep_default_na=False)
         if header.empty:
-            raise InputError("bad-file", f"{name} holds no table: its sheet is empty.")
+            raise InputError("bad-file", f"{name} holds no table: its sheet is empty. Give column names and rows.")
         _refuse_repeated((str(text) for text in header.iloc[0] if str(text)), name)
         return pd.read_excel(book)
 
@@ -156,11 +185,8 @@ def _refuse_repeated(names: Iterable[str], file: str) -> None:
 
 def _plain_numbers(table: pd.DataFrame) -> pd.DataFrame:
     """Decimal numbers, which databases write, as ordinary ones."""
-    decimals = [
-        name
-        for name in table.columns
-        if table[name].dtype == object
-        and (present := table[name].dropna()).size
-        and present.map(lambda value: isinstance(value, Decimal)).all()
-    ]
-    return table.assign(**{name: table[name].astype(float) for name in decimals}) if decimals else table
+    for name in table.columns:
+        present = table[name].dropna() if table[name].dtype == object else table[name][:0]
+        if present.size and present.map(lambda value: isinstance(value, Decimal)).all():
+            table[name] = table[name].astype(float)
+    return table

@@ -13,7 +13,7 @@ import pandas as pd
 from .._typing import BoolArray, FloatArray
 from ..errors import InputError
 from ..losses import get_loss
-from .columns import FEW_ROWS, as_labels, dates, hashable, is_copy, tells
+from .columns import FEW_ROWS, as_labels, dates, hashable, is_copy, printable, tells
 from .files import TableFile
 from .request import AuditRequest
 
@@ -57,7 +57,7 @@ class AuditPlan:
     categories: Mapping[str, int] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
-        """Say what is used as what, in plain words."""
+        """Say what is used as what, in plain words; names from the data cannot break a line."""
         n, read = len(self.y), len(self.file.table)
         lines = [f"File        {self.file.name}: {read:,} rows, {self.file.table.shape[1]} columns"]
         lines += [f"{role.split(' ')[0].capitalize():<12}{column}" for column, role in self.roles.items()]
@@ -80,7 +80,7 @@ class AuditPlan:
             listed = ", ".join(f"{label} {count:,}" for label, count in counts.items())
             lines.append(f"Dropped     {sum(counts.values()):,} rows, {reason} ({listed})")
         lines.append(f"Rows used   {n:,} of {read:,}")
-        return lines
+        return [printable(line) for line in lines]
 
 
 def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
@@ -103,6 +103,12 @@ def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
         if role != "group":
             rows = _drop(rows, table[column].isna().to_numpy(), f"{column} ({role}) is missing", group, dropped)
     _refuse_empty(rows, group, groups, dropped)
+    if request.clusters is not None and _merged(table[request.clusters]):
+        raise InputError(
+            "bad-features",
+            f"{request.clusters!r} (clusters) was read as numbers too large to be told apart. Write them as text, for "
+            "example with a letter in front.",
+        )
     candidates = features or [c for c in table.columns if c not in reserved and c not in unwanted]
     excluded = {column: "named in --exclude" for column in unwanted if column not in reserved}
     complete = table.loc[rows]
@@ -135,7 +141,8 @@ def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
     used = table.loc[rows]
     X = used[covariates].reset_index(drop=True).infer_objects()
     text = [column for column in covariates if not pd.api.types.is_numeric_dtype(X[column])]
-    X = X.assign(**{column: as_labels(X[column]) for column in text})
+    for column in text:
+        X[column] = as_labels(X[column])
     return AuditPlan(
         file,
         request,
@@ -209,7 +216,8 @@ def _group_rows(
     absent = [label for label in chosen if label not in present]
     if absent:
         raise InputError(
-            "unknown-group", f"--groups: {absent} are not in {request.group!r}, which holds {present[:8]}."
+            "unknown-group",
+            f"--groups: {absent} are not in {request.group!r}, which holds {present[:8]}. Choose two of these.",
         )
     group = labels.to_numpy(dtype=object)
     rows = np.isin(group, chosen)
@@ -222,6 +230,8 @@ def _group_rows(
 def _drop(rows: BoolArray, gaps: BoolArray, reason: str, group: Any, dropped: dict[str, dict[str, int]]) -> BoolArray:
     lost = rows & gaps
     if lost.any():
+        while reason in dropped:  # a column may be called "group", or "y (outcome)"
+            reason = f"column {reason}"
         labels, counts = np.unique(group[lost].astype(str), return_counts=True)
         dropped[reason] = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
     return rows & ~gaps
@@ -229,10 +239,18 @@ def _drop(rows: BoolArray, gaps: BoolArray, reason: str, group: Any, dropped: di
 
 def _refuse_empty(rows: BoolArray, group: Any, groups: tuple[str, str], dropped: Mapping[str, Any]) -> None:
     if not rows.any():
-        raise InputError("empty-data", f"No row is complete: {_counted(dropped)}.")
+        raise InputError("empty-data", f"No row is complete: {_counted(dropped)}. Fill in or leave out columns.")
     for label in groups:
         if not (group[rows] == label).any():
-            raise InputError("one-group", f"No row of group {label!r} is complete: {_counted(dropped)}.")
+            raise InputError(
+                "one-group",
+                f"No row of group {label!r} is complete: {_counted(dropped)}. Fill in or leave out columns.",
+            )
+
+
+def _merged(column: pd.Series) -> bool:
+    """Whether a column was read as numbers so large that neighbouring whole numbers are one."""
+    return pd.api.types.is_float_dtype(column) and bool((column.abs() >= 2.0**53).any())
 
 
 def _outcome(column: pd.Series, request: AuditRequest) -> FloatArray:
@@ -242,9 +260,15 @@ def _outcome(column: pd.Series, request: AuditRequest) -> FloatArray:
         labels = as_labels(column)
         present = sorted(labels.unique())
         if request.positive not in present:
-            raise InputError("bad-option", f"--positive {request.positive!r} is not in {column.name!r}: {present[:8]}.")
+            raise InputError(
+                "bad-option",
+                f"--positive {request.positive!r} is not in {column.name!r}: {present[:8]}. Choose one of these.",
+            )
         if len(present) > 2:
-            raise InputError("outcome-not-binary", f"{column.name!r} has {len(present)} values: {present[:8]}.")
+            raise InputError(
+                "outcome-not-binary",
+                f"{column.name!r} has {len(present)} values: {present[:8]}. --positive needs an outcome of two.",
+            )
         values = np.asarray(labels == request.positive, dtype=float)
     elif pd.api.types.is_numeric_dtype(column):
         values = column.to_numpy(dtype=float)
@@ -255,7 +279,7 @@ def _outcome(column: pd.Series, request: AuditRequest) -> FloatArray:
                 "counts as 1: --positive LABEL.",
             )
         if not np.isfinite(values).all():
-            raise InputError("non-finite", f"The outcome {column.name!r} holds infinite values.")
+            raise InputError("non-finite", f"The outcome {column.name!r} holds infinite values. Give finite ones.")
     else:
         raise InputError(
             "outcome-not-binary",
@@ -263,7 +287,9 @@ def _outcome(column: pd.Series, request: AuditRequest) -> FloatArray:
         )
     if (values == values[0]).all():
         label = _some_labels(column)[0]
-        raise InputError("constant-outcome", f"{column.name!r} is always {label}: nothing can be predicted.")
+        raise InputError(
+            "constant-outcome", f"{column.name!r} is always {label}: nothing can be predicted. Check --outcome."
+        )
     return values
 
 
@@ -281,7 +307,7 @@ def _algorithms(used: pd.DataFrame, request: AuditRequest) -> dict[str, FloatArr
             raise InputError("bad-decisions", f"The score {request.score!r} must hold numbers.")
         values = score.to_numpy(dtype=float)
         if not np.isfinite(values).all():
-            raise InputError("non-finite", f"The score {request.score!r} holds infinite values.")
+            raise InputError("non-finite", f"The score {request.score!r} holds infinite values. Give finite ones.")
         if request.threshold is not None:
             name, cut = f"{request.score} above {request.threshold:g}", request.threshold
         else:
@@ -297,18 +323,14 @@ def _algorithms(used: pd.DataFrame, request: AuditRequest) -> dict[str, FloatArr
 
 def _decisions(column: pd.Series) -> FloatArray:
     column = column.infer_objects()
-    if not pd.api.types.is_numeric_dtype(column):
-        raise InputError(
-            "bad-decisions", f"{column.name!r} must hold decisions 0 and 1, and holds {_listed(column.unique())}."
-        )
-    values = column.to_numpy(dtype=float)
-    if not np.isin(values, (0.0, 1.0)).all():
+    numeric = pd.api.types.is_numeric_dtype(column)
+    if not numeric or not np.isin(column.to_numpy(dtype=float), (0.0, 1.0)).all():
         raise InputError(
             "bad-decisions",
-            f"{column.name!r} must hold decisions 0 and 1, and holds {_listed(column.unique())}. If it is a score, use "
-            "--score with --threshold or --top.",
+            f"{column.name!r} must hold decisions 0 and 1, and holds {_listed(as_labels(column).unique())}."
+            + (" If it is a score, use --score with --threshold or --top." if numeric else ""),
         )
-    return values
+    return column.to_numpy(dtype=float)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from ..inference.levels import check_level
 from ..learners import resolve_learner
 from ..losses import get_loss
 
+LARGEST = 2**63 - 1
+"""No setting is larger; config files hold no larger whole numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class AuditRequest:
@@ -60,6 +63,11 @@ class AuditRequest:
         for name in ("outcome", "group"):
             if not getattr(self, name):
                 raise InputError("bad-option", f"An audit needs `{name}`: give --{name}.")
+        for name, value in self.resolved().items():
+            if not _is_unicode(json.dumps(value, ensure_ascii=False)):
+                raise InputError(
+                    "bad-option", f"`{name}` must be UTF-8 text, got {value!r}. Write it in UTF-8, or rename the file."
+                )
         if (self.decision is None) == (self.score is None):
             raise InputError("bad-option", "Give either --decision, a column of decisions, or --score, one of scores.")
         if self.score is not None and (self.threshold is None) == (self.top is None):
@@ -85,6 +93,9 @@ class AuditRequest:
             raise InputError("bad-option", f"--repetitions is a whole number of at least 1, got {self.repetitions}.")
         if self.seed < 0:
             raise InputError("bad-option", f"--seed is a whole number of at least 0, got {self.seed}.")
+        for name in ("seed", "folds", "repetitions", "draws"):
+            if getattr(self, name) > LARGEST:
+                raise InputError("bad-option", f"--{name} is a whole number of at most {LARGEST}, got a larger one.")
         get_loss(self.loss)
         resolve_learner(self.learner)
         return self
@@ -100,8 +111,11 @@ def read_config(path: Path) -> AuditRequest:
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise InputError("bad-option", f"The config file {path} cannot be read: {error.strerror or error}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            "bad-option",
+            f"The config file {path} cannot be read: {error.strerror or error}. Give the path of a TOML file.",
+        ) from error
+    except (ValueError, RecursionError) as error:  # broken TOML, no UTF-8, numbers too long, lists too deep
         raise InputError("bad-option", f"The config file {path} is not valid TOML: {error}.") from error
     known = {entry.name: entry for entry in fields(AuditRequest)}
     values: dict[str, Any] = {}
@@ -153,6 +167,14 @@ def write_config(request: AuditRequest) -> str:
     return "\n".join([*lines, *tables]) + "\n"
 
 
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # bytes of a file name or an argument that are no UTF-8
+        return False
+    return True
+
+
 def _text(value: str) -> str:
     # JSON's escapes are TOML's, but for pairs of surrogates, and TOML escapes one character more
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -166,17 +188,27 @@ KINDS: tuple[tuple[str, Any, str], ...] = (
 )
 
 
+def _shown(value: Any, longest: int = 200) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # a number of more digits than Python writes
+        return "a number of thousands of digits"
+    return text if len(text) <= longest else f"{text[:longest]} ..."
+
+
 def _checked(name: str, value: Any, default: Any, kind: Any) -> Any:
     """Refuse a value of another type than the setting's."""
     if isinstance(default, tuple):
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise InputError("bad-option", f"{name!r} must be a list of texts, got {value!r}.")
+            raise InputError("bad-option", f"{name!r} must be a list of texts, got {_shown(value)}.")
         return tuple(value)
     if isinstance(default, dict):
         if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
-            raise InputError("bad-option", f"{name!r} must be a table of names and columns, got {value!r}.")
+            raise InputError("bad-option", f"{name!r} must be a table of names and columns, got {_shown(value)}.")
         return value
     expected, words = next((known, text) for name_of, known, text in KINDS if name_of in str(kind))
     if isinstance(value, bool) != (expected is bool) or not isinstance(value, expected):
-        raise InputError("bad-option", f"{name!r} must be {words}, got {value!r}.")
+        raise InputError("bad-option", f"{name!r} must be {words}, got {_shown(value)}.")
+    if expected in (int, int | float) and isinstance(value, int) and abs(value) > LARGEST:
+        raise InputError("bad-option", f"{name!r} must be {words} of at most {LARGEST}, got a larger one.")
     return float(value) if "float" in str(kind) else value

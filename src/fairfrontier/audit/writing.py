@@ -49,7 +49,9 @@ def check_folder(folder: Path) -> None:
         if folder.is_dir() and not os.access(folder, os.W_OK):
             raise PermissionError(13, "Permission denied")
     except OSError as error:
-        raise InputError("bad-file", f"Nothing can be written to {folder}: {error.strerror or error}.") from error
+        raise InputError(
+            "bad-file", f"Nothing can be written to {folder}: {error.strerror or error}. Give another directory."
+        ) from error
 
 
 def write_audit(audit: Audit, folder: Path, created: datetime | None = None) -> list[Path]:
