@@ -2,6 +2,7 @@
 
 import numpy as np
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 
 from fairfrontier.bootstrap import for_each_draw, make_plan
 from fairfrontier.support import make_scores
@@ -128,6 +129,28 @@ def line_infimum(scores):
                 q = np.array([np.cos(x), np.sin(x)])
                 best = min(best, float(q @ value / -(q[0] + q[1])))
     return best
+
+
+def robust_grid(n):
+    """The directions of the half circle q1 + q2 <= 0 whose rules the robust LDA test uses, in order."""
+    spaced = np.linspace(0.75 * np.pi, 1.75 * np.pi, int(np.ceil(4 * n ** (1 / 3))))
+    angle = np.sort([*spaced, np.pi, 1.5 * np.pi])
+    grid = np.column_stack([np.cos(angle), np.sin(angle)])
+    grid[np.abs(grid) < 1e-15] = 0.0
+    return grid
+
+
+def where_neighbours_are_equal(q, p, v, w):
+    """The direction between q and p in which the points v and w are equally far, found by bisection, or None."""
+    low, high = (np.arctan2(x[1], x[0]) % (2 * np.pi) for x in (q, p))
+
+    def ahead(angle):
+        return np.cos(angle) * (v - w)[0] + np.sin(angle) * (v - w)[1]
+
+    if high - low < 1e-8 or ahead(low) * ahead(high) >= 0.0:
+        return None
+    angle = brentq(ahead, low, high, xtol=1e-15, rtol=1e-14)
+    return np.array([np.cos(angle), np.sin(angle)])
 
 
 def weights_of_draws(function, n_boot, seed):

@@ -376,12 +376,16 @@ def drawing_case(kind, n=45):
 
 @pytest.mark.parametrize("kind", ["plain", "ties", "weights", "clusters", "bounds"])
 @pytest.mark.parametrize("capacity", [0.137, 0.4321, 1.0])
-def test_draws(kind, capacity):
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_draws(kind, capacity, elsewhere):
     scores, q, losses = drawing_case(kind)
+    along = q[::-1] @ np.array([[0.6, 0.8], [-0.8, 0.6]]) if elsewhere else q
     n, (lower, spread) = len(scores.l0), bounds_of(scores)
     function, seed = cap(build_support_function(scores), capacity), np.random.SeedSequence(3)
-    draws = CappedContext(function, 99, seed).draw(q, losses)
-    rules = [plain_rule(scores, capacity, x)[:2] for x in q]
+    draws = CappedContext(function, 99, seed).draw(q, losses, along=along if elsewhere else None)
+    rules = [
+        (plain_rule(scores, capacity, x)[0], plain_rule(scores, capacity, y)[1]) for x, y in zip(q, along, strict=True)
+    ]
     assert (capacity == 1.0) == all(cutoff == 0 for _, cutoff in rules)
     weights = RandomWeights(seed, n, scores.clusters).stream()
     for b in [-1, *range(99)]:
@@ -389,17 +393,17 @@ def test_draws(kind, capacity):
         groups = (scores.is_r, ~scores.is_r)
         mass = [sum(w[g]) for g in groups]
         h = []
-        for x, (moved, cutoff) in zip(q, rules, strict=True):
+        for x, (moved, cutoff) in zip(along, rules, strict=True):
             e = [sum((w * (scores.l0 + moved * scores.dl))[g]) / m for g, m in zip(groups, mass, strict=True)]
             share = sum(w * (lower + spread * moved)) / sum(mass)
             h.append(x[0] * e[0] + x[1] * e[1] - cutoff * (share - capacity))
         risks = [[sum((w * loss)[g]) / m for g, m in zip(groups, mass, strict=True)] for loss in losses]
         np.testing.assert_allclose(draws.h_hat if b < 0 else draws.h[b], h, rtol=0, atol=1e-10)
         np.testing.assert_allclose(draws.risks_hat if b < 0 else draws.risks[b], risks, rtol=0, atol=1e-10)
-    # the capacity is met where it binds, so the dual score is the estimate
-    np.testing.assert_allclose(draws.h_hat, function.estimate.h(q), rtol=0, atol=1e-10)
+    if not elsewhere:  # the capacity is met where it binds, so the dual score is the estimate
+        np.testing.assert_allclose(draws.h_hat, function.estimate.h(q), rtol=0, atol=1e-10)
     assert draws.n_obs == n
-    np.testing.assert_array_equal(draws.directions, q)
+    np.testing.assert_array_equal(draws.directions, along)
 
 
 @pytest.mark.parametrize("kind", ["plain", "clusters"])

@@ -265,12 +265,17 @@ def test_lda_tests_against_loops(kind, method):
     decisions = algorithms(data, capacity, np.random.default_rng(0))
     function = cap(ff.support_function_, capacity)
     context, step, root = CappedContext(function, B, ff._drawing_seed), np.sqrt(n) ** -0.49, np.sqrt(n)
-    angle = np.linspace(0.75 * np.pi, 1.75 * np.pi, int(np.ceil(4 * n ** (1 / 3))))
-    grid = np.vstack([np.column_stack([np.cos(angle), np.sin(angle)]), [-1.0, 0.0], [0.0, -1.0]])
+    grid = plain.robust_grid(n)
+    points = function.estimate.support_set(grid)
+    rule, q_robust = list(grid), list(grid)
+    for k in range(len(grid) - 1):
+        x = plain.where_neighbours_are_equal(*grid[k : k + 2], *points[k : k + 2])
+        if x is not None:
+            rule, q_robust = [*rule, grid[k], grid[k + 1]], [*q_robust, x, x]
     for name, test in ff.test_lda(decisions, capacity=capacity, method=method).items():
         losses, e = data.y + decisions[name] * (1 - 2 * data.y), test.risk
-        q = grid if method == "robust" else test.evidence.direction[None]
-        draws = context.draw(q, losses[None].astype(float))
+        q = np.array(q_robust) if method == "robust" else test.evidence.direction[None]
+        draws = context.draw(rule if method == "robust" else q, losses[None].astype(float), along=q)
         np.testing.assert_allclose(draws.risks_hat[0], e, rtol=0, atol=1e-13)
         statistics, spreads, p_values, all_z = [], [], [], []
         for j, x in enumerate(q):

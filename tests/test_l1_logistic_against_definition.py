@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -13,6 +14,9 @@ from fairfrontier import l1_logistic
 from fairfrontier._l1_kernels import log_loss_gradient, shift_to_smallest_norm, weighted_cross_product
 from fairfrontier.errors import InputError, NotFittedError
 from fairfrontier.l1_logistic import L1LogisticRegression, _stratified_folds
+
+# how scikit-learn is asked for an L1 penalty; older versions do not know the first
+L1 = {"penalty": "l1"} if sklearn.__version__.startswith("1.7.") else {"l1_ratio": 1.0}
 
 # --- plain transcriptions ----------------------------------------------------------------------------------
 
@@ -147,9 +151,9 @@ def test_equals_saga(name, penalty):
     X, y, weight = sample(name)
     ours = L1LogisticRegression(penalty).fit(X, y, weight)
     Z, mean, sd = standardise(X, weight)
-    saga = LogisticRegression(
-        C=1.0 / (penalty * weight.sum()), l1_ratio=1.0, solver="saga", tol=1e-9, max_iter=50_000
-    ).fit(Z, y, weight)
+    saga = LogisticRegression(C=1.0 / (penalty * weight.sum()), **L1, solver="saga", tol=1e-9, max_iter=50_000).fit(
+        Z, y, weight
+    )
     theirs = clone(ours)
     theirs.penalty_ = penalty
     if len(saga.classes_) == 2:
@@ -230,7 +234,7 @@ def test_cross_validated_log_loss(monkeypatch):
         for m in range(4):
             train = fold != m
             c = 1.0 / (model.penalties_[at] * weight[train].sum())
-            saga = LogisticRegression(C=c, l1_ratio=1.0, solver="saga", tol=1e-8, max_iter=20_000)
+            saga = LogisticRegression(C=c, **L1, solver="saga", tol=1e-8, max_iter=20_000)
             proba = saga.fit(Z[train], y[train], weight[train]).predict_proba(Z[~train])
             total -= (weight[~train] * np.log(proba[np.arange(len(proba)), code[~train]])).sum()
         assert model.cv_log_loss_[at] == pytest.approx(total / weight.sum(), abs=1e-6)
@@ -293,7 +297,7 @@ def test_second_fit_divides_each_penalty_by_the_spread(name):
 def test_adaptive_fit_equals_saga():
     X, y, weight = three_classes()
     Z, _, sd = standardise(X, weight)
-    options = {"l1_ratio": 1.0, "solver": "saga", "tol": 1e-9, "max_iter": 50_000}
+    options = {**L1, "solver": "saga", "tol": 1e-9, "max_iter": 50_000}
     first = LogisticRegression(C=1.0 / (0.02 * weight.sum()), **options).fit(Z, y, weight)
     spread = spread_of(first.coef_)
     penalty = 2.0 * (weight**2).sum() / weight.sum() ** 2

@@ -12,15 +12,18 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import brentq
 from test_frontier_properties import fit, learned, rows
 
 from fairfrontier import FairFrontier
+from fairfrontier.bootstrap import make_plan
 from fairfrontier.errors import FairFrontierWarning
 from fairfrontier.geometry import improvement_corners, off_breakpoint, unit_circle
+from fairfrontier.inference._exact import _draw_arcs, _edges, _line, _parts
 from fairfrontier.inference.lda import between, robust_grid
 from fairfrontier.inference.levels import combine_repetitions, critical_value, critical_value_error, holm
+from fairfrontier.inference.results import _ratio
 from fairfrontier.inference.witness import Witness
+from fairfrontier.support import build_support_function, make_scores
 
 N, B = 160, 99
 METHODS = ("robust", "sharp", "paper")
@@ -101,31 +104,15 @@ def rule_risks(case, q):
     return means(s.weight), np.array([means(s.weight * w) for w in random])
 
 
-def where_neighbours_are_equal(q, p, v, w):
-    """The direction between q and p in which the points v and w are equally far, found by bisection, or None."""
-    low, high = (np.arctan2(x[1], x[0]) % (2 * np.pi) for x in (q, p))
-
-    def ahead(angle):
-        return np.cos(angle) * (v - w)[0] + np.sin(angle) * (v - w)[1]
-
-    if high - low < 1e-8 or ahead(low) * ahead(high) >= 0.0:
-        return None
-    angle = brentq(ahead, low, high, xtol=1e-15, rtol=1e-14)
-    return np.array([np.cos(angle), np.sin(angle)])
-
-
 def robust_tests(case, losses, e):
     """Direction, statistic and draws of every test that the robust one consists of."""
-    angle = np.linspace(0.75 * np.pi, 1.75 * np.pi, int(np.ceil(4 * N ** (1 / 3))))
-    angle = np.sort([*angle, np.pi, 1.5 * np.pi])
-    grid = np.column_stack([np.cos(angle), np.sin(angle)])
-    grid[np.abs(grid) < 1e-15] = 0.0
+    grid = plain.robust_grid(N)
     h, z_h, z_e = case.draw(grid, losses, e, hold_rules=True)
     for k, q in enumerate(grid):
         yield q, *at_direction(case, q, h[k], z_h[:, k], e, z_e)
     rules = [rule_risks(case, q) for q in grid]
     for k in range(len(grid) - 1):
-        x = where_neighbours_are_equal(grid[k], grid[k + 1], rules[k][0], rules[k + 1][0])
+        x = plain.where_neighbours_are_equal(grid[k], grid[k + 1], rules[k][0], rules[k + 1][0])
         if x is not None:
             for risk, draws in (rules[k], rules[k + 1]):
                 yield x, *at_direction(case, x, x @ risk, case.root * (draws - risk) @ x, e, z_e)
@@ -775,3 +762,124 @@ def test_no_variance_in_a_group_or_anywhere(method):
             finite(test)
         for test in ff.test_lda(risks=[[0.0, 0.0], [1.0, 1.0], [0.3, 0.3]], method=method).values():
             finite(test)
+
+
+# --- exact extrema of (1 - c) h^ + c h~ ---------------------------------------------------------------
+
+
+def two_weightings(seed):
+    """A small sample, the same with other weights, and the multipliers that lead from one to the other."""
+    rng = np.random.default_rng(seed)
+    n = 11
+    t = rng.integers(-2, 3, size=(n, 2)).astype(float) if seed % 3 == 0 else rng.normal(size=(n, 2))
+    is_r = np.arange(n) % 3 > 0
+    scores = make_scores(rng.normal(size=n), rng.normal(size=n), t, is_r, rng.exponential(size=n))
+    factor = rng.exponential(size=n)
+    return rng, scores, replace(scores, weight=scores.weight * factor), factor
+
+
+def edges_of(arcs):
+    edges = np.empty((len(arcs.a), 2))
+    _edges(arcs.a, arcs.b, *arcs.mu, edges)
+    return edges
+
+
+def mixed_pieces(one, other, c, cuts):
+    """Arcs (start, stop, v) between which (1 - c) h^ + c h~ = q'v, also cut at given angles, from ``cuts[0]`` on."""
+    starts = [start for scores in (one, other) for start, _, _ in plain.arcs(scores)]
+    angles = np.sort((np.array([*starts, *cuts]) - cuts[0]) % (2 * np.pi))
+    angles = np.append(angles[np.diff(angles, prepend=-1.0) > 1e-12], 2 * np.pi) + cuts[0]
+    for start, stop in pairwise(angles):
+        q = np.array([np.cos((start + stop) / 2), np.sin((start + stop) / 2)])
+        yield start, stop, (1 - c) * plain.support_set(one, q) + c * plain.support_set(other, q)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_exact_parts_of_a_mixture_of_two_support_functions(seed):
+    rng, one, other, _ = two_weightings(seed)
+    c = [0.0, 0.4, 1.0, 3.0][seed % 4]
+    points = np.vstack([0.5 * rng.normal(size=(4, 2)), np.full((1, 2), rng.normal())])
+    first, second = build_support_function(one).estimate, build_support_function(other).estimate
+    feasibility, separation = np.empty(len(points)), np.empty(len(points))
+    _parts(
+        *(edges_of(first), first.values, first.mirror, edges_of(second), second.values, second.mirror),
+        *(c, points, feasibility, separation),
+    )
+    cuts = np.array([0.75, 1.0, 1.5, 1.75]) * np.pi
+    for e, largest, smallest in zip(points, feasibility, separation, strict=True):
+        excess, distance = [], []
+        for start, stop, v in mixed_pieces(one, other, c, cuts):
+            corners = [e, *improvement_corners(e)]
+            turns = [np.arctan2(*(corner - v)[::-1]) + 2 * np.pi * k for corner in corners for k in range(-1, 3)]
+            for x in [start, stop, *[x for x in turns if start <= x <= stop]]:
+                q = np.array([np.cos(x), np.sin(x)])
+                excess.append(q @ (e - v))
+                if stop <= cuts[3] + 1e-9:
+                    distance.append(plain.improvement_support(e, -q) + q @ v)
+        assert largest == pytest.approx(max(excess), abs=1e-10)
+        assert smallest == pytest.approx(min(distance), abs=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_exact_infimum_of_a_mixture_on_the_line(seed):
+    _, one, other, _ = two_weightings(seed)
+    c = [0.0, 0.4, 1.0, 3.0][seed % 4]
+    first, second = build_support_function(one).estimate, build_support_function(other).estimate
+    found = _line(edges_of(first), first.values, first.mirror, edges_of(second), second.values, second.mirror, c)
+    ends = [np.arctan2(1000.0, -1001.0), np.arctan2(-1000.0, 999.0) + 2 * np.pi]
+    values = []
+    for start, stop, v in mixed_pieces(one, other, c, ends):
+        if stop <= ends[1] + 1e-9:
+            for x in (start, stop):
+                q = np.array([np.cos(x), np.sin(x)])
+                values.append(q @ v / -q.sum())
+    assert found == pytest.approx(min(values), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_arcs_of_a_draw_are_those_of_the_reweighted_rows(seed):
+    rng, one, other, factor = two_weightings(seed)
+    function, again = build_support_function(one), build_support_function(other)
+    losses = rng.normal(size=(2, function.n_obs))
+    plan, m = make_plan(function, losses), len(function.estimate.a)
+    values, mirror, mass, risks = np.empty((m + 1, 2)), np.empty(2), np.empty(2), np.empty((2, 2))
+    _draw_arcs(
+        *(factor[plan.rows], plan.stops, plan.weight, plan.base, plan.change, plan.extra),
+        *(one.is_r[function.order], values, mirror, mass, risks),
+    )
+    np.testing.assert_allclose(values, again.estimate.values, atol=1e-12)
+    np.testing.assert_allclose(mirror, again.estimate.mirror, atol=1e-12)
+    np.testing.assert_allclose(mass, other.weight_sums, rtol=1e-12)
+    for g, rows_of_group in enumerate((one.is_r, ~one.is_r)):
+        expected = losses[:, rows_of_group] @ other.weight[rows_of_group] / other.weight[rows_of_group].sum()
+        np.testing.assert_allclose(risks[:, g], expected, atol=1e-12)
+
+
+def test_the_error_of_the_critical_value_by_hand():
+    # the 787th and the 813th of 1000: sqrt(1000 0.2 0.8) = 12.6 to either side of the 800th
+    assert critical_value_error(np.arange(1000.0), 0.2) == 13.0
+    assert critical_value_error(np.arange(1000.0)[::-1], 0.2) == 13.0
+    assert critical_value_error(np.arange(10.0), 0.01) == 0.0  # both ends are the last draw
+
+
+def test_selection_ratio_by_hand():
+    assert _ratio(np.array([0.2, 0.5])) == _ratio(np.array([0.5, 0.2])) == 0.4
+    assert _ratio(np.array([0.0, 0.5])) == 0.0
+    assert _ratio(np.array([0.0, 0.0])) == 1.0  # nobody is selected: no difference between the groups
+
+
+def test_the_summary_has_the_numbers_of_the_result(case):
+    for method in METHODS:
+        for _, test, _ in case.results(method):
+            text, (r, b) = test.summary(), test.groups
+            e, w = test.risk, test.gain_weights
+            assert f"group {r} {e[0]:.4f}, group {b} {e[1]:.4f}, gap {e[0] - e[1]:+.4f}." in text
+            if test.verdict == "no-evidence":
+                assert f"at most {test.gain_bound:.4f} (95% bound)" in text
+                assert f"weighted {w[0]:.2f} ({r}) to {w[1]:.2f} ({b})." in text
+            if test.selection_rate is not None:
+                rates = test.selection_rate
+                assert f"selects {rates[0]:.1%} of group {r} and {rates[1]:.1%} of group {b}" in text
+            if test.witness is not None:
+                for gain, bound in zip(test.witness.gain, test.witness.lower_bounds(test.alpha), strict=True):
+                    assert f"{gain:+.4f} (at least {bound:+.4f})" in text

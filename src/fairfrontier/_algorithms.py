@@ -130,7 +130,8 @@ def _read_risks(risks: ArrayLike, limits: tuple[FloatArray, FloatArray]) -> Algo
         single = np.ndim(risks) == 1
         names = ("the algorithm",) if single else tuple(f"point {j + 1}" for j in range(len(pairs)))
     low, high = limits
-    outside = (pairs < low - 1e-12) | (pairs > high + 1e-12)
+    rounding = 1e-12 * float(np.abs(limits).max())
+    outside = (pairs < low - rounding) | (pairs > high + rounding)
     if outside.any():
         raise InputError(
             "bad-risks",

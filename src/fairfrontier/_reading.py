@@ -17,6 +17,9 @@ from .errors import InputError
 Label: TypeAlias = Hashable
 Table: TypeAlias = pd.DataFrame | FloatArray
 
+SMALLEST, LARGEST = 1e-50, 1e50
+"""Sizes of losses, weights and directions that are accepted; their squares and sums stay clear of 0 and infinity."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -61,13 +64,19 @@ def read_column(values: ArrayLike, name: str) -> Column:
 def _from_narwhals(series: "nw.Series[Any]") -> Column:
     absent = np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
     # Only what is present is converted: integers with gaps would otherwise pass through floats.
-    present = np.asarray(series.drop_nulls().to_numpy())
+    present = _to_numpy(series.drop_nulls())
     if present.dtype.kind == "U":
         present = present.astype(object)
     filler = None if present.dtype == object else 0
     values = np.full(absent.size, filler, dtype=present.dtype)
     values[~absent] = present
     return Column(values, absent | np.asarray(pd.isna(values), dtype=np.bool_))
+
+
+def _to_numpy(series: "nw.Series[Any]") -> NDArray[Any]:
+    if series.dtype in (nw.Int128, nw.UInt128):  # numpy has no whole numbers of that size
+        return np.array(series.to_list(), dtype=object)
+    return np.asarray(series.to_numpy())
 
 
 @dataclass(frozen=True, slots=True)

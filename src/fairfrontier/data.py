@@ -11,6 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ._reading import (
+    LARGEST,
+    SMALLEST,
     Column,
     Label,
     Table,
@@ -215,6 +217,15 @@ def check_alpha(alpha: float) -> float:
     return float(alpha)
 
 
+def check_n_jobs(n_jobs: int | None) -> None:
+    """Refuse a number of parallel jobs that joblib cannot use."""
+    whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not whole or n_jobs == 0):
+        raise InputError(
+            "bad-option", f"n_jobs must be None or a whole number other than 0 (-1: all processors), got {n_jobs!r}."
+        )
+
+
 def check_probabilities(values: ArrayLike, name: str, n: int, *, code: str = "bad-probability") -> FloatArray:
     """Return `values` as a float array (n,) if all lie in [0, 1].
 
@@ -370,8 +381,15 @@ def _read_weights(values: NDArray[Any], is_r: BoolArray, groups: tuple[Label, La
             f"the first is {weight[bad[0]]:g}. {advice}",
         )
     for label, rows in zip(groups, (is_r, ~is_r), strict=True):
-        if not weight[rows].sum() > 0:
+        largest = float(weight[rows].max())
+        if largest == 0.0:
             raise InputError(
                 "bad-weights", f"sample_weight sums to zero in group {label!r}. Give some of its rows weight."
+            )
+        if not SMALLEST <= largest <= LARGEST:
+            raise InputError(
+                "bad-weights",
+                f"The largest sample_weight of group {label!r} is {largest:.3g}; it must lie between {SMALLEST:g} and "
+                f"{LARGEST:g}. Only ratios of weights matter: divide them by their mean.",
             )
     return weight

@@ -170,9 +170,9 @@ def _rates(sample: Sample, among: BoolArray, wrong: FloatArray) -> tuple[FloatAr
         if len(rows) == 0:
             continue
         weight = sample.weight[rows] / sample.weight[rows].sum()
-        rates[g] = float(weight @ wrong[rows])
+        rates[g] = float((weight * wrong[rows]).sum())
         influence = weight * (wrong[rows] - rates[g])
         if sample.clusters is not None:
             influence = np.bincount(sample.clusters[rows], influence)
-        variances[g] = float(influence @ influence)
+        variances[g] = float((influence**2).sum())
     return rates, np.diag(variances)

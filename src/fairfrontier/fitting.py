@@ -49,7 +49,8 @@ class Perturbation:
         weight = rng.standard_exponential(unit.max() + 1)[unit]
         if rows.weight is not None:
             weight = weight * rows.weight
-        return replace(rows, weight=weight / weight[train].mean()).take(train)
+        mean = weight[train].mean()  # 0 where no training row has any weight
+        return replace(rows, weight=weight / mean if mean > 0.0 else weight).take(train)
 
 
 @dataclass(frozen=True, slots=True)

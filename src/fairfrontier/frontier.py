@@ -209,8 +209,7 @@ class FairFrontier(FrontierDeployer):
             The file.
         """
         record = self._record(decisions, title, randomised, capacity)
-        Path(path).write_text(json.dumps(record, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        return Path(path)
+        return _write(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
 
     def report(
         self,
@@ -223,8 +222,7 @@ class FairFrontier(FrontierDeployer):
     ) -> Path:
         """Write a report for people: one HTML file that needs no network; arguments as for `to_json`."""
         record = self._record(decisions, title, randomised, capacity)
-        Path(path).write_text(render(record), encoding="utf-8")
-        return Path(path)
+        return _write(path, render(record))
 
     def _record(
         self,
@@ -254,3 +252,14 @@ class FairFrontier(FrontierDeployer):
         box = region_box(curve, self.support_function_)
         with progress_bar("Testing points of the plane", show=self.verbose) as progress:
             return frontier_region(kind, test, curve, box, self.groups_, level, self.n_boot, progress=progress)
+
+
+def _write(path: str | os.PathLike[str], text: str) -> Path:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            "bad-file",
+            f"{path} cannot be written: {error.strerror or error}. Give the path of a file in a directory that exists.",
+        ) from error
+    return Path(path)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ._reading import LARGEST, SMALLEST
 from ._typing import FloatArray
 from .errors import InputError
 
@@ -49,7 +50,16 @@ class Loss:
         l0, l1 : arrays (n,)
             Finite losses of deciding 0 and of deciding 1.
         """
-        return _evaluate(self, 0.0, y), _evaluate(self, 1.0, y)
+        l0, l1 = _evaluate(self, 0.0, y), _evaluate(self, 1.0, y)
+        size = float(max(np.abs(l0).max(), np.abs(l1).max()))
+        if size > LARGEST or 0.0 < size < SMALLEST:
+            raise InputError(
+                "bad-loss",
+                f"The largest loss of {self.name!r} has the size {size:.3g}, and sums of squares would leave the range "
+                f"of floating-point numbers; it must lie between {SMALLEST:g} and {LARGEST:g}. Express losses in "
+                "another unit.",
+            )
+        return l0, l1
 
 
 def _evaluate(loss: Loss, decision: float, y: FloatArray) -> FloatArray:

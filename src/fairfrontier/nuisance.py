@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
+from ._reading import LARGEST
 from ._typing import ArrayLike, FloatArray, IntArray
 from .data import Sample
 from .errors import InputError, WeakLearnerWarning
@@ -214,6 +215,13 @@ def external_nuisance(
             f"Nuisance predictions must be finite; {np.sum(~finite)} rows are not, the first is row "
             f"{sample.rows[~finite][0]}.",
         )
+    largest = float(np.abs(pairs).max())
+    if largest > LARGEST:
+        raise InputError(
+            "bad-nuisance",
+            f"The largest nuisance prediction has the size {largest:.3g}, beyond {LARGEST:g} and so beyond any loss "
+            "difference that is accepted.",
+        )
     prediction = Prediction(GroupPrediction(pairs[:, 0]), GroupPrediction(pairs[:, 1]))
     everything = np.arange(sample.n_obs)
     table = pd.DataFrame(
@@ -357,7 +365,8 @@ def _mean(values: FloatArray, weight: FloatArray) -> float:
 
 def _frequencies(z: FloatArray, weight: FloatArray, n: int) -> GroupPrediction:
     values, codes = np.unique(z, return_inverse=True)
-    share = np.bincount(codes, weight) / weight.sum()
+    total = weight.sum()
+    share = np.bincount(codes, weight) / (total if total > 0 else np.nan)  # all of them may have weight zero
     return GroupPrediction(np.full(n, share @ values), values, np.broadcast_to(share, (n, len(values))))
 
 

@@ -19,7 +19,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ._reading import read_column, read_covariates, to_float
+from ._reading import LARGEST, SMALLEST, read_column, read_covariates, to_float
 from ._typing import ArrayLike, FloatArray
 from .capacity import NO_CUTOFF, CappedFunction, cap, check_capacity, fairest_direction, find_cutoff, lowest_level
 from .data import Sample, check_n_jobs, check_probabilities, make_sample
@@ -234,9 +234,15 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if sample_weight is not None:
             column = read_column(sample_weight, "sample_weight")
             weight = to_float(column.values, "sample_weight", "bad-weights", "Give one number per row.")
-            if len(weight) != len(table) or not (np.isfinite(weight) & (weight >= 0.0)).all() or weight.sum() <= 0.0:
+            if len(weight) != len(table) or not (np.isfinite(weight) & (weight >= 0.0)).all() or weight.max() == 0.0:
                 raise InputError(
                     "bad-weights", "sample_weight must be one finite, non-negative number per row, not all zero."
+                )
+            if not SMALLEST <= float(weight.max()) <= LARGEST:
+                raise InputError(
+                    "bad-weights",
+                    f"The largest sample_weight is {weight.max():.3g}; it must lie between {SMALLEST:g} and "
+                    f"{LARGEST:g}. Only ratios of weights matter: divide them by their mean.",
                 )
         self._recalibrate(table, weight)
         return self
@@ -283,11 +289,11 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _covariates(self, X: ArrayLike, *, reset: bool) -> Any:
         """Return complete covariates: a frame with its columns, or an array of numbers."""
-        with _scikit_learn_errors("bad-features"), np.errstate(invalid="ignore"):  # inf - inf, before it is refused
+        with _scikit_learn_errors("bad-features"):
             if not nw.dependencies.is_into_dataframe(X):
                 return validate_data(self, X, reset=reset, dtype=np.float64)
-            validate_data(self, X, skip_check_array=True, reset=reset)
-        covariates = read_covariates(X)
+            covariates = read_covariates(X)  # as a pandas frame, whose names every version of scikit-learn reads
+            validate_data(self, covariates.table, skip_check_array=True, reset=reset)
         if covariates.missing:
             counts = ", ".join(f"{name} ({int(gap.sum())})" for name, gap in covariates.missing.items())
             raise InputError("missing-values", f"Missing values (NaN) in {counts}: fill them in.")
@@ -337,7 +343,8 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _scikit_learn_errors(code: str) -> Iterator[None]:
     """Pass on what scikit-learn finds wrong with an input as an error of ours, in its words."""
     try:
-        yield
+        with np.errstate(invalid="ignore"):  # infinite numbers are summed and cast before they are refused
+            yield
     except InputError:
         raise
     except ValueError as error:

@@ -208,8 +208,8 @@ class FrontierCurve:
         return self._criterion(check_risks(e))
 
     def contains(self, e: ArrayLike) -> BoolArray:
-        """Whether each risk pair belongs to the set estimate {criterion <= tolerance}. Shape (k,)."""
-        inside: BoolArray = self.criterion(e) <= self.tolerance
+        """Whether each risk pair belongs to the set estimate {criterion <= tolerance}, up to rounding. Shape (k,)."""
+        inside: BoolArray = self.criterion(e) <= self.tolerance + 1e-12 * float(np.abs(self.points).max())
         return inside
 
 
@@ -255,10 +255,10 @@ def frontier_angles(skew: Configuration, q_F: FloatArray, n_points: int) -> Floa
     return np.linspace(start, stop, n_points)
 
 
-def frontier_tolerance(tolerance: float | None, n_obs: int) -> float:
-    """Return the tolerance of a set estimate, by default sqrt(log n / n)."""
+def frontier_tolerance(tolerance: float | None, n_obs: int, unit: float = 1.0) -> float:
+    """Return the tolerance of a set estimate, by default sqrt(log n / n) times the ``unit`` of the losses."""
     if tolerance is None:
-        return float(np.sqrt(np.log(n_obs) / n_obs))
+        return unit * float(np.sqrt(np.log(n_obs) / n_obs))
     if not (isinstance(tolerance, numbers.Real) and np.isfinite(tolerance) and tolerance >= 0.0):
         raise InputError("bad-option", f"`tolerance` must be a finite number >= 0, got {tolerance!r}.")
     return tolerance

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import sweep
+from ._reading import LARGEST, SMALLEST
 from ._typing import ArrayLike, BoolArray, FloatArray, IntArray, SignArray
 from .errors import InputError
 from .geometry import improvement_corners, intersect_half_planes
@@ -144,6 +145,17 @@ class Scores:
         rows_r, rows_b = np.flatnonzero(self.is_r), np.flatnonzero(~self.is_r)  # faster than masks
         return np.array([self.weight[rows_r].sum(), self.weight[rows_b].sum()])
 
+    @property
+    def unit(self) -> float:
+        """Root mean square of the loss differences, 1 for classification: published margins are multiples of it."""
+        if self.spread is None:
+            return float(np.sqrt(np.average(self.dl**2, weights=self.weight)))
+        free = self.spread > 0.0  # the loss difference of other rows is not known here and does not matter
+        weight = self.weight * free
+        if not weight.any():
+            return 0.0
+        return float(np.sqrt(np.average((self.dl / np.where(free, self.spread, 1.0)) ** 2, weights=weight)))
+
 
 def make_scores(
     l0: FloatArray,
@@ -158,11 +170,26 @@ def make_scores(
 ) -> Scores:
     """Combine losses and nuisances with bounds on the rules (all arrays (n,), ``t`` (n, 2))."""
     if lower is None and upper is None:
-        return Scores(l0, dl, t, is_r, weight, clusters)
+        return Scores(l0, dl, _not_tiny(t), is_r, weight, clusters)
     low, high = check_bounds(lower, upper, len(l0))
     # a rule with a(x) = a has conditional loss l0 + a dl
     spread = high - low
-    return Scores(l0 + low * dl, spread * dl, spread[:, None] * t, is_r, weight, clusters, low, spread)
+    return Scores(l0 + low * dl, spread * dl, _not_tiny(spread[:, None] * t), is_r, weight, clusters, low, spread)
+
+
+def _not_tiny(t: FloatArray) -> FloatArray:
+    """Lengthen pairs (n, 2) shorter than 1e-100 to about that, by powers of 2: products with them keep their digits.
+
+    Rules know only the directions of pairs, and beside losses of an accepted size pairs so short count for nothing.
+    """
+    size = np.maximum(np.abs(t[:, 0]), np.abs(t[:, 1]))  # many times faster than a maximum over pairs
+    short = (size > 0.0) & (size < 1e-100)
+    if not short.any():
+        return t
+    exponent = np.frexp(size[short])[1]
+    longer = t.copy()
+    longer[short] = np.ldexp(t[short], (np.frexp(1e-100)[1] - exponent)[:, None])
+    return longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +213,12 @@ class SupportFunction:
     def n_obs(self) -> int:
         """Number of rows."""
         return len(self.scores.l0)
+
+    @property
+    def size(self) -> float:
+        """Largest risk of any rule, in absolute value: the size of the numbers that tests subtract from each other."""
+        values, mirror = self.estimate.values, self.estimate.mirror
+        return float(max(np.abs(values).max(), np.abs(mirror - values).max()))
 
     def plug_in(self) -> Arcs:
         """h_plug(q) = q'M mean(l0 by group) + mean((q'M t)_+): convex, free of the rows' own noise."""
@@ -234,7 +267,8 @@ class SupportFunction:
         """Diagonal (k,) of `covariance`, in O(n) for all directions together unless there are clusters.
 
         sum over g of (q_g / mu_g)^2 [sum w^2 l(q)^2 - 2 s_g sum w^2 l(q) + s_g^2 sum w^2], where the sums of the
-        losses l(q) under the rule of q and of their squares come from two more sweeps.
+        losses l(q) under the rule of q and of their squares come from two more sweeps. Losses are taken from their
+        group's mean of l0, so that a large constant in them does not swallow the difference of squares.
         """
         directions = check_directions(q)
         s, arcs = self.scores, self.estimate
@@ -242,16 +276,17 @@ class SupportFunction:
             blocks = [np.diag(self.covariance(directions[i : i + 50])) for i in range(0, len(directions), 50)]
             return np.concatenate(blocks)
         squared = s.weight**2
-        l1 = s.l0 + s.dl
+        centre = group_means(s.l0, s.is_r, s.weight)[0]
+        l0 = s.l0 - np.where(s.is_r, *centre)
         sums, mu = [], arcs.mu
-        for at_zero, change in ((s.l0, s.dl), (s.l0**2, l1**2 - s.l0**2)):
+        for at_zero, change in ((l0, s.dl), (l0**2, (l0 + s.dl) ** 2 - l0**2)):
             values = np.empty_like(arcs.values)
             values[:] = 0.0
             mirror = sweep.group_sums(self.order, arcs.sign, squared, at_zero, change, s.is_r, 1.0, 1.0, values)
             if len(self.order) == 0:
                 values[1] = values[0]
             sums.append(Arcs(arcs.a, arcs.b, arcs.sign, values, mirror, mu).support_set(directions))
-        points = arcs.support_set(directions)
+        points = arcs.support_set(directions) - centre
         total = np.array([float(squared[s.is_r].sum()), float(squared[~s.is_r].sum())])
         within = sums[1] - 2.0 * points * sums[0] + points**2 * total
         variance: FloatArray = ((directions / mu) ** 2 * np.maximum(within, 0.0)).sum(axis=1)
@@ -281,10 +316,12 @@ def group_means(
     summed before squaring.
     """
     means, influence = np.empty(2), np.zeros((len(values), 2))
-    for g, rows in enumerate((is_r, ~is_r)):
-        total = float(weight[rows].sum())
-        means[g] = float(weight[rows] @ values[rows]) / total
-        influence[rows, g] = weight[rows] * (values[rows] - means[g]) / total
+    for g, rows in enumerate((np.flatnonzero(is_r), np.flatnonzero(~is_r))):  # faster than masks
+        w, own = weight[rows], values[rows]
+        total = float(w.sum())
+        # not a product of vectors: its last bits depend on how many threads the library uses
+        means[g] = float((w * own).sum()) / total
+        influence[rows, g] = w * (own - means[g]) / total
     if clusters is not None:
         influence = np.column_stack([np.bincount(clusters, column) for column in influence.T])
     return means, influence.T @ influence
@@ -292,7 +329,15 @@ def group_means(
 
 def check_directions(q: ArrayLike) -> FloatArray:
     """Return directions as a float array (k, 2); a single pair becomes (1, 2)."""
-    return _pairs(q, "bad-direction", "Directions", nonzero=True)
+    directions = _pairs(q, "bad-direction", "Directions", nonzero=True)
+    size = np.abs(directions).max(axis=1)
+    if size.max() > LARGEST or size.min() < SMALLEST:
+        raise InputError(
+            "bad-direction",
+            f"Directions must have a size between {SMALLEST:g} and {LARGEST:g}, got "
+            f"{directions[(size > LARGEST) | (size < SMALLEST)][0]}; h of a multiple is the multiple of h.",
+        )
+    return directions
 
 
 def check_risks(e: ArrayLike) -> FloatArray:

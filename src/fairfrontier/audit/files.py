@@ -17,10 +17,8 @@ import pandas as pd
 from ..errors import InputError, MissingDependencyError
 
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
-EXACT: dict[str, Any] = (
-    {} if parse_version(pd.__version__) >= parse_version("3.1") else {"float_precision": "round_trip"}
-)
-"""How pandas is told to read decimal numbers to the last bit, which from 3.1 on it does anyway."""
+EXACT: dict[str, Any] = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
+"""How older versions of pandas are told to read decimal numbers to the last bit; newer ones do."""
 FORMATS = "CSV (.csv, .tsv; also compressed), Parquet (.parquet), Feather (.feather) or Excel (.xlsx)"
 
 

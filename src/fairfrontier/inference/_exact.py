@@ -154,7 +154,8 @@ def _edges(a, b, mu_r, mu_b, out):  # type: ignore[no-untyped-def]
     """Unit directions at which the rule changes on the right half circle, in order."""
     for i in range(a.shape[0]):
         x, y = mu_r * b[i], -mu_b * a[i]
-        scale = 1.0 / np.sqrt(x * x + y * y)
+        square = x * x + y * y
+        scale = 1.0 / (np.sqrt(square) if square > 1e-280 else np.hypot(x, y))  # tiny squares lose their digits
         out[i, 0], out[i, 1] = scale * x, scale * y
 
 

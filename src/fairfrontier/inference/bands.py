@@ -24,17 +24,21 @@ Side = Literal["two-sided", "lower", "upper"]
 
 @dataclass(frozen=True, slots=True)
 class SetTest:
-    """A test about the feasible set: statistic, draws under the null, p-value and decision."""
+    """A test about the feasible set: statistic, draws under the null, p-value and decision.
+
+    ``scale`` is the size of the numbers that were subtracted from each other to get them.
+    """
 
     null: str
     statistic: float
     draws: FloatArray
     alpha: float
+    scale: float
 
     @property
     def p_value(self) -> float:
         """(1 + draws at or above the statistic) / (1 + draws)."""
-        return p_value(self.draws, self.statistic)
+        return p_value(self.draws, self.statistic, self.scale)
 
     @property
     def critical_value(self) -> float:
@@ -165,7 +169,9 @@ class EstimatedFeasibleSet(FeasibleSet):
         most = float(gap.max())
         moved = (gap - sign * step * draws.z_h()).max(axis=1)
         null_draws = np.maximum(moved - most, 0.0) / step
-        return SetTest(null, float(np.sqrt(draws.n_obs)) * max(most, 0.0), null_draws, level)
+        root = float(np.sqrt(draws.n_obs))
+        scale = root * float(max(np.abs(bound).max(), np.abs(draws.h_hat).max()))
+        return SetTest(null, root * max(most, 0.0), null_draws, level, scale)
 
     def _directions(self) -> FloatArray:
         return unit_circle(BAND_DIRECTIONS)
@@ -183,8 +189,10 @@ def standard_errors(function: SupportFunction, q: FloatArray) -> FloatArray:
 def _deepest_point(q: FloatArray, bound: FloatArray) -> FloatArray | None:
     """Centre of the largest disc inside {z : q'z <= bound}, or None if that set is empty."""
     columns = np.column_stack([q, np.hypot(q[:, 0], q[:, 1])])
-    solution = linprog([0.0, 0.0, -1.0], A_ub=columns, b_ub=bound, bounds=[(None, None)] * 3, method="highs")
+    # the solver has absolute tolerances, so the numbers are brought to the size of 1; by a power of 2, which is exact
+    size = 2.0 ** float(np.frexp(np.abs(bound).max())[1])
+    solution = linprog([0.0, 0.0, -1.0], A_ub=columns, b_ub=bound / size, bounds=[(None, None)] * 3, method="highs")
     if solution.status != 0 or solution.x[2] < 0.0:
         return None
-    centre: FloatArray = solution.x[:2]
+    centre: FloatArray = size * solution.x[:2]
     return centre

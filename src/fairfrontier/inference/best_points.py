@@ -21,6 +21,7 @@ from ..bootstrap import DrawingContext, make_plan
 from ..geometry import U1, U2, unit_circle
 from ._exact import perturbed_parts
 from .levels import (
+    ROUNDING,
     check_level,
     combine_repetitions,
     count_reaching,
@@ -58,7 +59,7 @@ class ExtremePoint:
         """A typical standard error of h, in which distances between lattice points are measured."""
         noise = float(np.sqrt((self.z**2).mean() / self.n_obs))
         size = float(np.abs(self.h).max())
-        if noise > 1e-9 * size:
+        if noise > ROUNDING * size:
             return noise
         return 0.01 * size or 1.0  # nothing varies: any small distance will do
 
@@ -197,7 +198,11 @@ def best_point_tests(
     of directions in each of the published windows.
     """
     found = [_statistics(context, R, B, directions) for context in contexts]
-    p_values = [(1 + count_reaching(draws.T, statistic)) / (1 + draws.shape[1]) for statistic, draws in found]
+    p_values = []
+    for context, (statistic, draws) in zip(contexts, found, strict=True):
+        size = max(context.function.size, float(np.abs(R).max()), float(np.abs(B).max()))
+        reaching = count_reaching(draws.T, statistic, float(np.sqrt(context.function.n_obs)) * size)
+        p_values.append((1 + reaching) / (1 + draws.shape[1]))
     combined = np.array([combine_repetitions(p) for p in np.array(p_values).T])
     return BestPointTests(groups, alpha, R, B, *found[central], combined)
 

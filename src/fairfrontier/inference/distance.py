@@ -84,7 +84,14 @@ def read_metric(metric: str | Callable[[FloatArray, FloatArray], float]) -> Metr
 
 
 def _distance(metric: Callable[[FloatArray, FloatArray], float], x: FloatArray, y: FloatArray) -> float:
-    value = metric(x.copy(), y.copy())
+    try:
+        value = metric(x.copy(), y.copy())
+    except Exception as error:
+        raise InputError(
+            "bad-option",
+            f"`metric` failed for {x.tolist()}, {y.tolist()}: {type(error).__name__}: {error}. It is called with two "
+            "arrays of two numbers and must return one number.",
+        ) from error
     try:
         number = float(value) if np.ndim(value) == 0 else np.nan
     except (TypeError, ValueError):
@@ -255,9 +262,7 @@ def fairest_evidence(
     if method == "sharp" and context.regret is not None:
         h_ends = h_ends + context.regret.mean(ENDS)
     crossing, q = _crossing(context, losses, risks, method, kinks)
-    # the published margin, in units of the loss: for classification the root mean square is 1
-    unit = float(np.sqrt(np.average(s.dl**2, weights=s.weight)))
-    ruled_out = _locate(h_ends, unit * kappa(n) / np.sqrt(n), q is not None)
+    ruled_out = _locate(h_ends, s.unit * kappa(n) / np.sqrt(n), q is not None)
     if "crosses" in ruled_out:
         crossing = None
     names: tuple[Position, Position] = ("above", "below")

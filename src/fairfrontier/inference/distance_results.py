@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .._typing import FloatArray
-from ..errors import InputError
+from ..errors import EmptySetWarning, InputError
 from ..sets import Position
 from .distance import Fairest, Method, Metric
 from .levels import check_level
@@ -60,7 +61,7 @@ class FairestPoint:
         return dict(self._evidence[self._central].ruled_out)
 
     def conf_int(self, alpha: float | None = None) -> FloatArray:
-        """Intervals (2, 2), one row per group: the union over the cases that are not ruled out."""
+        """Intervals (2, 2), one row per group: the union over the cases; nan, with a warning, if nothing is left."""
         level = self.alpha if alpha is None else check_level(alpha, self.n_boot)
         ends = []
         for evidence in self._evidence:
@@ -124,7 +125,7 @@ class DistanceInterval:
         return told | {case: "no point passes the test" if part is None else part for case, part in parts.items()}
 
     def conf_int(self, alpha: float | None = None) -> tuple[float, float]:
-        """Ends of the confidence interval of level 1 - alpha."""
+        """Ends of the confidence interval of level 1 - alpha; nan, with a warning, if no case leaves anything."""
         level = self.alpha if alpha is None else check_level(alpha, self.n_boot)
         within = _level(level, self._evidence)
         return _union([evidence.distance_parts(self.metric, self._number, within) for evidence in self._evidence])
@@ -255,6 +256,7 @@ def _level(alpha: float, evidence: tuple[Fairest, ...]) -> float:
 
 def _hull(parts: list[Any]) -> FloatArray:
     if not parts:
+        _warn_of_nothing()
         return np.full((2, 2), np.nan)
     stacked = np.array(parts)
     return np.column_stack([stacked[:, :, 0].min(axis=0), stacked[:, :, 1].max(axis=0)])
@@ -265,6 +267,17 @@ def _union(parts: list[dict[Position, tuple[float, float] | None]]) -> tuple[flo
     ends = []
     for repetition in parts:
         kept = [part for part in repetition.values() if part is not None]
+        if not kept:
+            _warn_of_nothing()
         ends.append((min(p[0] for p in kept), max(p[1] for p in kept)) if kept else (np.nan, np.nan))
     low, high = np.median(ends, axis=0)
     return float(low), float(high)
+
+
+def _warn_of_nothing() -> None:
+    warnings.warn(
+        "The confidence interval is empty (nan): no point passes the test of being the fairest one. The estimated "
+        "support function contradicts itself, which happens when the learner has found no usable signal.",
+        EmptySetWarning,
+        stacklevel=4,
+    )

@@ -46,7 +46,7 @@ SET_SPACING = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Points (k, 2) for one of the best points, with T (k,) and draws minus T (k, B)."""
+    """Points (k, 2) for one of the best points, with T (k,) and draws minus T (k, B), rounding allowed for."""
 
     points: FloatArray
     statistic: FloatArray
@@ -277,7 +277,7 @@ def _most_reached(point: ExtremePoint, points: FloatArray, best: tuple[int, Floa
     if len(points) == 0:
         return best
     slack = _evaluate(point, points).slack
-    reached = np.count_nonzero(slack >= -1e-12, axis=1)
+    reached = np.count_nonzero(slack >= 0.0, axis=1)
     k = int(np.argmax(reached))
     return (int(reached[k]), points[k]) if reached[k] > best[0] else best
 
@@ -302,7 +302,7 @@ def _better(
     if len(one.points) == 0 or len(other.points) == 0:
         return best
     # what the most favourable partner, draw by draw, could do for each point
-    bound = np.count_nonzero(one.slack + other.slack.max(axis=0) >= -1e-12, axis=1)
+    bound = np.count_nonzero(one.slack + other.slack.max(axis=0) >= 0.0, axis=1)
     order = np.argsort(-bound, kind="stable")
     likely = np.argsort(other.statistic, kind="stable")
     partners_slack = other.slack[likely]
@@ -323,8 +323,7 @@ def _better(
 def _best_partner(one, other, floor, enough):  # type: ignore[no-untyped-def]
     """For each row of ``one`` (k, B) the largest number of draws with one + other >= 0 over the rows of ``other``.
 
-    Returns the counts (``floor`` where no partner has more) and the partners; stops looking at ``enough``. Ties up to
-    rounding count as reaching.
+    Returns the counts (``floor`` where no partner has more) and the partners; stops looking at ``enough``.
     """
     n_draws = one.shape[1]
     counts, partners = floor.copy(), np.zeros(one.shape[0], dtype=np.intp)
@@ -336,7 +335,7 @@ def _best_partner(one, other, floor, enough):  # type: ignore[no-untyped-def]
             missing = 0
             for start in range(0, n_draws, 128):
                 for k in range(start, min(start + 128, n_draws)):
-                    missing += one[i, k] + other[j, k] < -1e-12
+                    missing += one[i, k] + other[j, k] < 0.0
                 if missing > missing_allowed:
                     break
             if missing <= missing_allowed:
@@ -346,7 +345,9 @@ def _best_partner(one, other, floor, enough):  # type: ignore[no-untyped-def]
 
 def _evaluate(point: ExtremePoint, points: FloatArray) -> Candidates:
     statistic, draws = point.test(points)
-    return Candidates(points, statistic, draws - statistic[:, None])
+    # ties up to rounding count as reaching
+    rounding = ROUNDING * float(np.sqrt(point.n_obs) * np.abs(point.h).max())
+    return Candidates(points, statistic, draws - statistic[:, None] + rounding)
 
 
 def _stencil(at: FloatArray, step: float, above: bool) -> FloatArray:

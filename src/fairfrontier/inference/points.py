@@ -95,7 +95,7 @@ class FrontierProcess:
     """Estimates and draws of h on the two grids of directions a frontier test needs.
 
     ``circle`` (K, 2) all round; ``part`` (K, 2) the half circle q1 + q2 <= 0, or the quarter between u1 and
-    u2 for the Pareto frontier; ``z`` (K, B) are sqrt(n)(h~ - h^).
+    u2 for the Pareto frontier; ``z`` (K, B) are sqrt(n)(h~ - h^); ``unit`` is that of the losses.
     """
 
     kind: Kind
@@ -106,6 +106,7 @@ class FrontierProcess:
     z_circle: FloatArray
     z_part: FloatArray
     n_obs: int
+    unit: float
 
 
 def frontier_directions(kind: Kind, directions: int) -> tuple[FloatArray, FloatArray]:
@@ -129,6 +130,7 @@ def frontier_process(context: DrawingContext, kind: Kind, directions: int = GRID
         np.ascontiguousarray(corrected.z_h()[:, :k].T),
         np.ascontiguousarray(draws.z_h()[:, k:].T),
         context.function.n_obs,
+        context.function.scores.unit,
     )
 
 
@@ -136,8 +138,10 @@ def point_tests(
     process: FrontierProcess, points: FloatArray, derivative: Derivative = "numerical"
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Feasibility part, separation part and p-value of each point (k, 2)."""
+    size = max(float(np.abs(x).max()) for x in (process.h_circle, process.h_part, points))
+    scale = float(np.sqrt(process.n_obs)) * size
     found = [
-        (feasibility, separation, (1 + count_reaching(null.T, feasibility + separation)) / (1 + null.shape[1]))
+        (feasibility, separation, (1 + count_reaching(null.T, feasibility + separation, scale)) / (1 + null.shape[1]))
         for feasibility, separation, null in _blocks(process, points, derivative)
     ]
     feasibility, separation, p_values = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -156,7 +160,7 @@ def _blocks(
 ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
     """Feasibility parts (k,), separation parts (k,) and draws under the null (k, B), some points at a time."""
     root, step = np.sqrt(process.n_obs), step_size(process.n_obs)
-    within = kappa(process.n_obs) / root
+    within = process.unit * kappa(process.n_obs) / root
     shifts = [(step * z, step * z.min(axis=1), step * z.max(axis=1)) for z in (process.z_circle, process.z_part)]
     for begin in range(0, len(points), BLOCK):
         e = points[begin : begin + BLOCK]
@@ -216,7 +220,7 @@ def algorithm_nulls(
     circle, part = frontier_directions(kind, directions)
     draws = context.draw(np.vstack([circle, part]), losses)
     k, step, root = len(circle), step_size(draws.n_obs), np.sqrt(draws.n_obs)
-    within = kappa(draws.n_obs) / root
+    within = context.function.scores.unit * kappa(draws.n_obs) / root
     corrected = context.correct(draws)  # for feasibility only
     z, z_corrected, z_e = draws.z_h(), corrected.z_h(), draws.z_risks()
     parts, nulls = [], []
@@ -252,9 +256,10 @@ def algorithm_tests(
     """`frontier_tests` for algorithms with row losses (J, n)."""
     found = [algorithm_nulls(context, kind, losses, directions, derivative) for context in contexts]
     risks, parts, nulls = found[central]
+    scales = [float(np.sqrt(context.function.n_obs)) * context.function.size for context in contexts]
     p_values = [
-        np.array([p_value(null, total) for null, total in zip(null_draws, own.sum(axis=1), strict=True)])
-        for _, own, null_draws in found
+        np.array([p_value(null, total, scale) for null, total in zip(null_draws, own.sum(axis=1), strict=True)])
+        for (_, own, null_draws), scale in zip(found, scales, strict=True)
     ]
     return PointTests(
         kind,

@@ -148,7 +148,7 @@ def region_box(curve: FloatArray, function: SupportFunction) -> tuple[FloatArray
     Points are accepted up to a few standard errors of h from the curve.
     """
     errors = np.sqrt(function.variance(unit_circle(36)) / function.n_obs)
-    margin = 6.0 * float(errors.max()) + 1e-9
+    margin = 6.0 * float(errors.max()) + 1e-9 * (float(np.abs(curve).max()) or 1.0)
     return curve.min(axis=0) - margin, curve.max(axis=0) + margin
 
 

@@ -11,7 +11,7 @@ from .._typing import FloatArray
 from ..capacity import CappedArcs, CappedFunction
 from ..geometry import unit_circle
 from ..support import Arcs, SupportFunction, group_means
-from .levels import step_size
+from .levels import ROUNDING, step_size
 
 N_CANDIDATES = 46
 N_SHARES = 11
@@ -79,11 +79,12 @@ def _largest_smallest_gain(points: FloatArray, e_star: FloatArray) -> tuple[int,
     """Search all pairs of candidates and shares 0, 0.1, ..., 1; single rules win ties."""
     first, second = np.triu_indices(len(points))
     best, found = -np.inf, (0, 0, 1.0)
+    rounding = ROUNDING * float(max(np.abs(points).max(), np.abs(e_star).max()))
     for share in np.linspace(1.0, 0.0, N_SHARES):
         mixed = share * points[first] + (1.0 - share) * points[second]
         gain = smallest_gain(mixed, e_star)
         k = int(np.argmax(gain))
-        if gain[k] > best + 1e-12:
+        if gain[k] > best + rounding:
             best, found = float(gain[k]), (int(first[k]), int(second[k]), float(share))
     return found
 

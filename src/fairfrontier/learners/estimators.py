@@ -237,7 +237,8 @@ class Family:
             raise LearnerError(f"a classifier cannot model {len(values)} distinct values (at most {self.max_values})")
         if tuning is None and self.grid:
             tuning = self._search(X, z, weight, seed)
-        estimator = seeded(prototype, seed).set_params(**(tuning or {}))
+        # tuning may hold a model: each fit needs its own, or fits in several threads would share it
+        estimator = seeded(prototype, seed).set_params(**copy.deepcopy(dict(tuning or {})))
         classifies = prototype is self.classifier
         keywords = {} if weight is None else dict.fromkeys(weight_keywords(estimator), weight)
         estimator.fit(X, codes if classifies else z, **keywords)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -69,7 +70,8 @@ def _drawing(forest: Any, n: int) -> Iterator[None]:
     given = forest.max_samples
     forest.max_samples = _rows_per_tree(n) if isinstance(given, str) and given == "auto" else given
     try:
-        yield
+        with np.errstate(over="ignore", invalid="ignore"):  # trees cast to float32, and refuse what does not fit
+            yield
     finally:
         forest.max_samples = given
 

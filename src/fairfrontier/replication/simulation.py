@@ -100,6 +100,8 @@ def _display(console: Console, total: int) -> Iterator[Any]:
 
         with _quiet_end():
             yield finished
+    if not console.is_terminal:  # there the display ends without a new line
+        console.print()
 
 
 @contextmanager

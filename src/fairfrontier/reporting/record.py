@@ -16,6 +16,7 @@ from scipy import stats
 
 from .._typing import ArrayLike, FloatArray
 from ..capacity import CappedFunction, cap
+from ..errors import InputError
 from ..geometry import clip_polygon
 from ..inference.distance_results import DistanceIntervals
 from ..inference.results import LDATest, LDATests
@@ -66,6 +67,8 @@ def make_record(
     dict
     """
     named = {str(name): values for name, values in algorithms.items()}
+    if len(named) < len(algorithms):
+        raise InputError("bad-decisions", f"Algorithms must have different names, got {list(map(str, algorithms))}.")
     tests = cast(LDATests, ff.test_lda(named, randomised=randomised, capacity=capacity) if named else LDATests({}))
     distances = cast(DistanceIntervals, ff.distance_to_fairest(named, randomised=randomised) if named else {})
     r, b = (str(label) for label in ff.groups_)

@@ -1,0 +1,321 @@
+"""The seed decides every bit: not the number of jobs, their kind, the size of chunks, the process or its threads.
+
+Golden results tell when numbers change from one version to the next.
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import warnings
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from everything import differing, estimates, everything, rules
+from joblib import parallel_config
+from people import people
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+
+import fairfrontier.capacity
+from fairfrontier import FairFrontier, evaluate
+from fairfrontier.audit.files import TableFile
+from fairfrontier.audit.plan import make_plan
+from fairfrontier.audit.request import AuditRequest
+from fairfrontier.audit.running import run_audit
+from fairfrontier.errors import FairFrontierWarning
+from fairfrontier.learners import PRESETS, TrainingRows, resolve_learner
+from fairfrontier.reporting.page import render
+
+HERE = Path(__file__).resolve().parent
+OPTIONS = {
+    "forest": {"n_estimators": 8},
+    "factored-forest": {"n_estimators": 8},
+    "neural-net": {"n_hidden": 2, "decay": 0.1},
+    "partially-linear": {"linear": (0, 1)},
+    "stack": {"members": ("lasso", LogisticRegression()), "n_inner_folds": 2},
+}
+FEW = ("logit-lasso", "forest", "boosting")
+"""One learner of each kind: own solver, random rows and splits, tuned by growing."""
+
+pytestmark = pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")
+
+
+def fit(learner, n_jobs=None, **options):
+    X, y, g = people(200, seed=5)
+    options = {"n_folds": 2, "n_boot": 99, "random_state": 7} | options
+    ff = FairFrontier(learner=learner, learner_params=OPTIONS.get(learner), n_jobs=n_jobs, **options)
+    return ff.fit(X, y, sensitive_features=g)
+
+
+def in_use():
+    return (people(200, seed=5)[0][:, 0] > 0.6).astype(int)
+
+
+def fit_external(n_jobs=None):
+    """Weights, clusters and bounds, with nuisances from outside."""
+    X, y, g = people(200, seed=5)
+    rng = np.random.default_rng(0)
+    return FairFrontier(n_boot=99, random_state=7, n_jobs=n_jobs).fit(
+        None,
+        y,
+        sensitive_features=g,
+        external_nuisance=X[:, :2] + rng.normal(size=(200, 2)),
+        sample_weight=rng.uniform(0.5, 2.0, 200),
+        clusters=rng.integers(0, 60, 200),
+        lower=0.1,
+        upper=rng.uniform(0.5, 1.0, 200),
+    )
+
+
+def of_fits(learners, n_jobs=None):
+    """Predictions, their quality, tuning, refits and points, by learner."""
+    found = {}
+    for learner in learners:
+        ff = fit(learner, n_jobs, n_rep=2, bias_correction="regret", n_refits=2)
+        found |= {
+            f"{learner}: predictions": ff.nuisance_.predictions,
+            f"{learner}: folds": ff.nuisance_.folds,
+            f"{learner}: quality": ff.nuisance_.quality.select_dtypes("number").to_numpy(),
+            f"{learner}: refits": np.array([regret.shortfall for regret in ff.regrets_]),
+            f"{learner}: points": ff.points_.to_numpy(),
+        }
+    return found
+
+
+def of_questions(n_jobs=None):
+    """Every estimate, test, set, distance and rule; several repetitions with the regret taken off, and clusters."""
+    X = people(200, seed=5)[0]
+    found = {}
+    for name, ff in (
+        ("learned", fit("factored-logit", n_jobs, n_rep=3, bias_correction="regret", n_refits=2)),
+        ("external", fit_external(n_jobs)),
+    ):
+        found |= {f"{name}: {key}": value for key, value in everything(ff, in_use()).items()}
+    found |= {f"forest: {key}": value for key, value in rules(fit("forest", n_jobs), X, in_use()).items()}
+    return found
+
+
+def of_reports(folder, n_jobs=None):
+    """The record and the page of a report, and the record of an audit, without the time at which they were made."""
+    ff = fit("factored-logit", n_jobs)
+    record = json.loads(ff.to_json(folder / "record.json", {"in use": in_use()}).read_text())
+    assert datetime.fromisoformat(record.pop("created")) <= datetime.now()
+    page = render(record | {"created": "1970-01-01T00:00:00"})
+    X, y, g = people(200, seed=5)
+    table = pd.DataFrame(X, columns=["age", "income", "visits"]).assign(sex=g, ill=y, chosen=in_use())
+    request = AuditRequest(data="people.csv", outcome="ill", group="sex", decision="chosen", draws=99, folds=2)
+    audit = run_audit(make_plan(TableFile(table, "people.csv", "0" * 64), request), n_jobs=n_jobs)
+    texts = {"record": json.dumps(record), "page": page, "audit": json.dumps(audit.record)}
+    return {name: np.frombuffer(text.encode(), dtype=np.uint8) for name, text in texts.items()}
+
+
+def hashes(found):
+    """Short names of all bits."""
+    return {
+        name: hashlib.sha256(repr(np.shape(value)).encode() + np.asarray(value).tobytes()).hexdigest()[:16]
+        for name, value in found.items()
+    }
+
+
+# --- jobs, their kind, and chunks -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def questions():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairFrontierWarning)
+        return of_questions()
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairFrontierWarning)
+        return of_reports(tmp_path_factory.mktemp("reports"))
+
+
+def test_two_runs_of_another_seed_differ():
+    """What the tests below compare does depend on the seed."""
+    one, other = (fit("logit-lasso", random_state=seed) for seed in (7, 8))
+    assert not np.array_equal(one.nuisance_.predictions, other.nuisance_.predictions)
+    assert one.test_lda(in_use()).draws.tobytes() != other.test_lda(in_use()).draws.tobytes()
+
+
+@pytest.mark.parametrize("learner", FEW)
+def test_fits_know_neither_jobs_nor_backends(learner):
+    expected = of_fits([learner])
+    for backend, n_jobs in (("loky", 2), ("threading", 3)):
+        with parallel_config(backend=backend):
+            assert differing(of_fits([learner], n_jobs), expected) == [], (backend, n_jobs)
+
+
+def test_fits_with_the_same_tuning_share_no_model():
+    X, y, g = people(200, seed=5)
+    learner, seed = resolve_learner("lasso"), np.random.SeedSequence(1)
+    rows = TrainingRows(X, 1.0 - 2.0 * y, g == "women", None)
+    tuning = learner.tune("r", rows, seed)
+    first = learner.fit("r", rows, seed, tuning)
+    before = first.predict(X).mean
+    learner.fit("r", rows.take(np.arange(50)), seed, tuning)
+    np.testing.assert_array_equal(first.predict(X).mean, before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", sorted(set(PRESETS) - set(FEW)))
+def test_fits_of_other_learners_know_neither_jobs_nor_backends(learner):
+    expected = of_fits([learner])
+    for backend in ("loky", "threading"):
+        with parallel_config(backend=backend):
+            assert differing(of_fits([learner], 2), expected) == [], backend
+
+
+@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 2), ("threading", 3)])
+def test_answers_know_neither_jobs_nor_backends(backend, n_jobs, questions):
+    with parallel_config(backend=backend):
+        assert differing(of_questions(n_jobs), questions) == []
+
+
+def test_reports_know_no_jobs(reports, tmp_path):
+    with parallel_config(backend="threading"):
+        assert differing(of_reports(tmp_path, 2), reports) == []
+
+
+@pytest.mark.parametrize("batch", [1, 7, 99])
+def test_capped_draws_know_no_batches(batch, monkeypatch):
+    ff = fit_external()
+    test = ff.test_lda(in_use(), capacity=0.4)
+    monkeypatch.setattr(fairfrontier.capacity, "BATCH", batch)
+    again = ff.test_lda(in_use(), capacity=0.4)
+    assert again.draws.tobytes() == test.draws.tobytes()
+    assert again.statistic == test.statistic
+
+
+def test_more_draws_keep_the_first_ones():
+    few, more = (fit_external().set_params(n_boot=n_boot) for n_boot in (99, 150))
+    for method in ("robust", "paper"):
+        one, other = (ff.test_lda(risks=[0.4, 0.5], method=method) for ff in (few, more))
+        if np.array_equal(one.evidence.direction, other.evidence.direction):
+            np.testing.assert_array_equal(other.draws[:99], one.draws)
+    one, other = (ff.feasible_set().confidence_band() for ff in (few, more))
+    np.testing.assert_array_equal(other.sup_t[:99], one.sup_t)
+
+
+@pytest.mark.parametrize("kind", ["frontier", "pareto"])
+def test_points_tested_together_or_alone_agree_up_to_rounding(kind):
+    """A matrix product may round the last bit by the number of its rows, which no p-value notices."""
+    ff = fit_external()
+    points = np.random.default_rng(0).uniform(0.3, 0.6, size=(300, 2))
+    test = getattr(ff, f"test_{kind}")
+    together = test(points, directions=40)
+    for k in (0, 1, 255, 256, 299):
+        alone = test(points[[k]], directions=40)
+        assert alone.statistic[0] == pytest.approx(together.statistic[k], abs=1e-12)
+        assert alone.p_value[0] == together.p_value[k]
+
+
+# --- threads of numerical libraries, and other processes ---------------------------------------------------
+
+
+def test_answers_know_no_threads_of_the_linear_algebra():
+    """With so many rows products of vectors are split over threads, and their last bits would tell by how many."""
+    rng = np.random.default_rng(0)
+    n = 26_000
+    y, g, t = rng.integers(0, 2, n), rng.integers(0, 2, n), rng.normal(size=(n, 2))
+    score = rng.random(n)
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            ff = FairFrontier(n_boot=99, random_state=0, loss=lambda d, y: (d - 0.3 * y) ** 2 + 0.1)
+            ff.fit(None, y, sensitive_features=g, external_nuisance=t, sample_weight=0.5 + score)
+            own = ff.test_lda(score, randomised=True)
+            capped = ff.frontier(n_points=3, capacity=0.3)
+            table = evaluate(score, None, y, g, loss="squared", sample_weight=0.5 + score).table.to_numpy()
+            found.append(
+                estimates(ff, score) | {"draws": own.draws, "risk": own.risk, "capped": capped.points, "other": table}
+            )
+    assert differing(*found) == []
+
+
+FRESH = """
+import json, sys, tempfile, warnings
+from pathlib import Path
+sys.path.insert(0, {here!r})
+import test_reproducibility as own
+warnings.simplefilter("ignore", own.FairFrontierWarning)
+with tempfile.TemporaryDirectory() as folder:
+    found = own.of_questions() | own.of_fits({learners!r}) | own.of_reports(Path(folder))
+print(json.dumps(own.hashes(found)))
+"""
+
+
+def start_fresh(learners, **environment):
+    """Compute all hashes in a new process."""
+    program = FRESH.format(here=str(HERE), learners=tuple(learners))
+    environment = {key: str(value) for key, value in environment.items()}
+    command = [sys.executable, "-W", "error", "-c", program]
+    return subprocess.Popen(command, env=os.environ | environment, stdout=subprocess.PIPE, text=True)
+
+
+def read_fresh(process):
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    return json.loads(out.splitlines()[-1])
+
+
+def test_other_processes_give_the_same_bits(questions, reports):
+    started = start_fresh(FEW, PYTHONHASHSEED=1, OMP_NUM_THREADS=2, OPENBLAS_NUM_THREADS=2, NUMBA_NUM_THREADS=1)
+    expected = hashes(questions | reports | of_fits(FEW))
+    assert read_fresh(started) == expected
+
+
+@pytest.mark.slow
+def test_other_processes_give_the_same_bits_for_all_learners(questions, reports):
+    expected = hashes(questions | reports | of_fits(PRESETS))
+    for number, threads in ((2, 1), (3, 3)):
+        environment = {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "NUMBA_NUM_THREADS": threads}
+        assert read_fresh(start_fresh(PRESETS, PYTHONHASHSEED=number, **environment)) == expected
+
+
+# --- golden results ---------------------------------------------------------------------------------------
+
+
+def load_maker():
+    spec = importlib.util.spec_from_file_location("golden_make", HERE / "golden" / "make.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+golden = load_maker()
+
+
+@pytest.mark.parametrize("name", ["external", *golden.LEARNERS])
+def test_golden_results_have_not_changed(name):
+    changes = golden.changes(name, golden.kept(name), golden.results(name))
+    assert changes == [], "python tests/golden/make.py writes the new ones, if they are right"
+
+
+@pytest.mark.parametrize("name", ["external", *golden.LEARNERS])
+def test_golden_results_notice_changes(name):
+    kept = golden.kept(name)
+    assert golden.changes(name, kept, kept) == []
+    for key in ("support", "lda robust: statistic", "lda robust: p-value", "fairest sharp: interval"):
+        for share, noticed in ((0.9, False), (1.1, True)):
+            moved = json.loads(json.dumps(kept))
+            values = np.array(moved["plain"][key])
+            values.flat[-1] += share * golden.tolerance(name, key)
+            moved["plain"][key] = values.tolist()
+            assert len(golden.changes(name, kept, moved)) == noticed, key
+    without = {"plain": {key: value for key, value in kept["plain"].items() if key != "support"}}
+    assert "plain: support is gone" in golden.changes(name, kept, without)
+    assert "plain: support is new" in golden.changes(name, without, kept)
+    other = {"plain": kept["plain"] | {"support": [[1.0]]}}
+    assert any("had shape" in line for line in golden.changes(name, kept, other))
+    lost = {"plain": kept["plain"] | {"area": float("nan")}}
+    assert any("area differs by nan" in line for line in golden.changes(name, kept, lost))
