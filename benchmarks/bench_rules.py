@@ -1,7 +1,7 @@
 """Share of a rule's fitting and deciding time that the learner itself takes, at a million rows of 20 columns.
 
 The learner is `boosting` with few trees, which leaves the package around it the largest share it can have; with a
-capacity, so that the cut-off is fitted too.
+capacity, so that the cut-off is fitted too. Times are those of the processor.
 """
 
 import time
@@ -31,11 +31,11 @@ def clocked(methods):
 
     def timed(method):
         def call(*args, **kwargs):
-            start = time.perf_counter()
+            start = time.process_time()
             try:
                 return method(*args, **kwargs)
             finally:
-                seconds.append(time.perf_counter() - start)
+                seconds.append(time.process_time() - start)
 
         return call
 
@@ -55,8 +55,8 @@ def run(n=1_000_000):
         weights="population", capacity=0.1, learner="boosting", learner_params={"max_iter": TREES}, random_state=0
     )
     with clocked(("fit", "predict_proba")) as learner:
-        start = time.perf_counter()
+        start = time.process_time()
         decisions = rule.fit(X, y, sensitive_features=group).predict(X)
-        total = time.perf_counter() - start
+        total = time.process_time() - start
     assert 0.0 < decisions.mean() <= 0.11
     return {"learner_share": sum(learner) / total, "seconds": total}

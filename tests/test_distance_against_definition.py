@@ -20,6 +20,7 @@ from fairfrontier.bootstrap import DrawingContext, make_plan
 from fairfrontier.errors import InputError, NotFittedError
 from fairfrontier.inference._exact import perturbed_line_infima
 from fairfrontier.inference.distance import _distance_limits, _locate, fairest_evidence, read_metric
+from fairfrontier.inference.distance_results import _hull, _union
 from fairfrontier.sets import best_points
 from fairfrontier.support import build_support_function, make_scores
 
@@ -1087,3 +1088,11 @@ def test_scores_and_wrong_lengths_are_refused():
         ff.distance_to_fairest()
     with pytest.raises(InputError, match="within what the loss allows"):
         ff.distance_to_fairest(risks=[0.4, 1.4])
+
+
+def test_where_no_case_accepts_anything_the_intervals_are_not_numbers():
+    assert _hull([]).shape == (2, 2)
+    assert np.isnan(_hull([])).all()
+    assert np.isnan(_union([{"crosses": None}])).all()
+    two = [np.array([[0.1, 0.3], [0.2, 0.5]]), np.array([[0.0, 0.2], [0.3, 0.4]])]
+    np.testing.assert_array_equal(_hull(two), [[0.0, 0.3], [0.2, 0.5]])

@@ -10,6 +10,7 @@ from test_frontier_properties import fit, rows
 
 from fairfrontier import FairFrontier
 from fairfrontier.errors import InputError, NotFittedError
+from fairfrontier.inference.levels import check_n_directions
 
 N = 300
 DATA = rows(N, 0)
@@ -286,3 +287,9 @@ def test_rows_left_out_at_fitting_need_no_decision_but_lengths_are_those_given()
     np.testing.assert_allclose(whole.draws, rest.draws, atol=1e-12)
     with pytest.raises(InputError, match="one value per row, 300"):
         ff.test_lda(COIN[5:])
+
+
+def test_eight_directions_are_the_fewest():
+    assert check_n_directions(8) == 8
+    with pytest.raises(InputError, match="at least 8, got 7"):
+        check_n_directions(7)

@@ -11,6 +11,7 @@ from test_frontier_properties import fit, rows
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.geometry import convex_contains, polygon_area, unit_circle
+from fairfrontier.inference.regions import LEVELS, _halved, frontier_region
 from fairfrontier.support import build_support_function, make_scores
 
 B = 99
@@ -436,3 +437,83 @@ def test_variance_is_the_diagonal_of_the_covariance(weighted, clustered, kind):
     function = build_support_function(scores)
     q = np.vstack([unit_circle(120, 0.01), plain.AXES])
     np.testing.assert_allclose(function.variance(q), np.diag(function.covariance(q)), rtol=1e-9, atol=1e-12)
+
+
+def region_of(test, curve, low, high, levels=LEVELS, progress=None):
+    box = (np.array(low, dtype=float), np.array(high, dtype=float))
+    curve = np.atleast_2d(curve)
+    return frontier_region("pareto", test, curve, box, ("r", "b"), 0.05, 99, levels=levels, progress=progress)
+
+
+def cone(points):
+    """P-values that fall from 1 at (0.3, -0.2) to 0 at the distance 1: a disc of radius 0.95 has more than 0.05."""
+    return np.maximum(1.0 - np.hypot(points[:, 0] - 0.3, points[:, 1] + 0.2), 0.0)
+
+
+def test_a_box_is_widened_on_the_sides_that_are_reached_until_it_holds_the_set():
+    region = region_of(cone, [0.3, -0.2], [0.1, -0.5], [0.5, 5.0])
+    width, height, low, high = 0.4, 5.5, 0.1, 0.5
+    bottom = -0.5
+    while 0.3 - low <= 0.95 or bottom >= -0.2 - 0.95:
+        sideways, down = 0.3 - low <= 0.95, bottom >= -0.2 - 0.95
+        if sideways:
+            low, high = low - 0.3 * width, high + 0.3 * width
+        if down:
+            bottom -= 0.3 * height
+        width, height = high - low, 5.0 - bottom
+    np.testing.assert_allclose([region.x[0], region.x[-1]], [low, high])
+    np.testing.assert_allclose([region.y[0], region.y[-1]], [bottom, 5.0])  # the upper side was never reached
+    assert len(region.x) == len(region.y) == 16 * 2**3 + 1
+    assert region.area == pytest.approx(np.pi * 0.95**2, rel=0.01)
+    (outline,) = region.polygons
+    np.testing.assert_allclose(np.hypot(outline[:, 0] - 0.3, outline[:, 1] + 0.2), 0.95, atol=0.01)
+
+
+def test_a_box_is_not_widened_for_ever():
+    region = region_of(lambda points: np.ones(len(points)), [0.0, 0.0], [-1, -1], [1, 1], levels=0)
+    assert region.x[-1] - region.x[0] == pytest.approx(2.0 * 1.6**20)
+
+
+def test_only_cells_at_the_curve_are_refined_where_corners_agree():
+    seen = []
+
+    def nothing_accepted(points):
+        seen.append(points)
+        return np.zeros(len(points))
+
+    told = []
+    region = region_of(
+        nothing_accepted, [0.53, 0.47], [0, 0], [1, 1], levels=2, progress=lambda *step: told.append(step)
+    )
+    everywhere = {(i / 16, j / 16) for i in range(17) for j in range(17)}
+    beside = {(i / 32, j / 32) for i in range(14, 21) for j in range(12, 19)}  # the curve's cell and its neighbours
+    at_curve = {(i / 64, j / 64) for i in range(32, 35) for j in range(30, 33)}  # then its cell only
+    expected = everywhere | beside | at_curve
+    found = np.vstack(seen)
+    inner = found[((found > 0) & (found < 1)).all(axis=1)]  # the border has been looked at for the size of the box
+    assert {tuple(p) for p in inner} == {p for p in expected if 0 < p[0] < 1 and 0 < p[1] < 1}
+    assert region.tested == len(expected)
+    assert len(inner) == len({tuple(p) for p in inner})  # no point twice
+    assert [step[2] for step in told] == ["lattice of 16 cells"] * 2 + ["lattice of 32 cells", "lattice of 64 cells"]
+    assert [step[:2] for step in told] == [(256, 289), (289, 289), (33, 33), (5, 5)]
+
+
+def test_cells_with_corners_that_disagree_are_refined():
+    def inside(x, y):
+        return (x > 0.3) & (x < 0.9) & (y > 0.1) & (y < 0.9)
+
+    far = [5.0, 5.0]  # no curve in the box
+    region = region_of(lambda p: inside(p[:, 0], p[:, 1]).astype(float), far, [0, 0], [1, 1], levels=1)
+    np.testing.assert_array_equal(region.mask, inside(region.x[None], region.y[:, None]))
+    assert region.tested < 33 * 33
+
+
+def test_values_between_lattice_points_are_means_of_their_neighbours():
+    rng = np.random.default_rng(4)
+    p = rng.random((4, 5))
+    fine = _halved(p)
+    assert fine.shape == (7, 9)
+    for i in range(7):
+        for j in range(9):
+            rows, columns = sorted({i // 2, (i + 1) // 2}), sorted({j // 2, (j + 1) // 2})
+            assert fine[i, j] == pytest.approx(p[np.ix_(rows, columns)].mean())

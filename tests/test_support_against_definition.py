@@ -9,6 +9,7 @@ from scipy.spatial import HalfspaceIntersection
 
 from fairfrontier.geometry import unit_circle
 from fairfrontier.support import build_support_function, make_scores
+from fairfrontier.sweep import fold_and_sort
 
 
 def safe(scores, directions, extra=()):
@@ -177,3 +178,59 @@ def test_bounds_replace_the_two_extreme_decisions():
         loss = weight * (l0 + a * dl)
         expected = [loss[g].sum() / weight[g].sum() for g in (is_r, ~is_r)]
         np.testing.assert_allclose(fast.support_set(q)[0], expected, atol=1e-13)
+
+
+def lattice_sample(rng):
+    """Rows in eight directions, each with its opposite, of both groups with equal weights."""
+    t = np.tile(plain.AXES, (4, 1)) * np.repeat([1.0, 0.5, 0.25, 2.0], 8)[:, None]
+    is_r = np.arange(32) % 16 < 8
+    return make_scores(rng.normal(size=32), rng.normal(size=32), t, is_r, np.ones(32))
+
+
+def test_rows_exactly_perpendicular_are_not_treated_or_as_the_tie_says():
+    rng = np.random.default_rng(7)
+    scores = lattice_sample(rng)
+    fast = build_support_function(scores).estimate
+    for q in plain.AXES:  # each is perpendicular to rows folded up and to rows folded down
+        assert ((scores.t @ q) == 0.0).sum() == 8
+        np.testing.assert_allclose(fast.support_set(q)[0], plain.support_set(scores, q), atol=1e-14)
+        tie = rng.normal(size=2)
+        beside = plain.support_set(scores, q + 1e-6 * tie)  # treats exactly the perpendicular rows with tie't > 0
+        np.testing.assert_allclose(fast.support_set(q, tie=tie)[0], beside, atol=1e-14)
+
+
+def test_max_excess_over_an_arc_of_no_length_is_the_excess_at_its_direction():
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        n = 9
+        scores = make_scores(
+            rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)), np.arange(n) % 2 == 0, np.ones(n)
+        )
+        e, q = rng.normal(size=2), unit_circle(1, rng.uniform(0, 6))[0]
+        found = build_support_function(scores).estimate.max_excess(e, q, 0.0)
+        assert found.value == pytest.approx(q @ e - plain.h(scores, q), abs=1e-12)
+        np.testing.assert_allclose(found.direction, q, atol=1e-15)
+
+
+def test_rows_so_long_that_their_sum_overflows_are_sorted_like_short_ones():
+    rng = np.random.default_rng(9)
+    angle = rng.uniform(0, 2 * np.pi, 200)
+    t = np.column_stack([np.cos(angle), np.sin(angle)])
+    order = fold_and_sort(t)[3]
+    np.testing.assert_array_equal(fold_and_sort(1.7e308 * t)[3], order)
+    expected = np.argsort(angle % np.pi)
+    np.testing.assert_array_equal(order, expected)
+
+
+@pytest.mark.parametrize("n", [20, 200])  # few are put right by insertion, many by sorting anew
+def test_rows_whose_angles_differ_in_the_last_digits_only_are_sorted(n):
+    rng = np.random.default_rng(10)
+    place = np.arange(n, dtype=float)[::-1].copy()  # the wrong way round, the worst case of insertion
+    sign = rng.choice([-1.0, 1.0], size=n)
+    t = sign[:, None] * np.column_stack([-1e-20 * place, np.ones(n)])
+    a, b, signs, order = fold_and_sort(t)
+    np.testing.assert_array_equal(order, np.arange(n)[::-1])  # the angle rises with `place`
+    np.testing.assert_array_equal(signs, sign[order])
+    np.testing.assert_array_equal(np.column_stack([a, b]), sign[order, None] * t[order])
+    tied = fold_and_sort(np.repeat(t, 2, axis=0))[3]
+    np.testing.assert_array_equal(tied, np.column_stack([2 * order, 2 * order + 1]).ravel())  # ties keep their order

@@ -22,7 +22,7 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "bad-decisions": "The decisions of an algorithm are not one number in [0, 1] per row.",
         "bad-alpha": "The level alpha does not lie strictly between 0 and 0.5.",
         "bad-folds": "The folds, or their number, cannot be used for cross-fitting.",
-        "bad-loss": "The loss is unknown, or does not return one finite number per row, the largest between 1e-50 and 1e50.",
+        "bad-loss": "The loss is unknown, or not one finite number per row, the largest of size 1e-50 to 1e50.",
         "bad-bounds": "The bounds on decision rules are not 0 <= lower <= upper <= 1 in every row.",
         "bad-capacity": "The capacity is not a share in (0, 1], or the lower bounds exceed it.",
         "bad-direction": "A direction is not a pair of numbers, the larger of size 1e-50 to 1e50.",
