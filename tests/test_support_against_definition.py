@@ -217,7 +217,8 @@ def test_rows_so_long_that_their_sum_overflows_are_sorted_like_short_ones():
     angle = rng.uniform(0, 2 * np.pi, 200)
     t = np.column_stack([np.cos(angle), np.sin(angle)])
     order = fold_and_sort(t)[3]
-    np.testing.assert_array_equal(fold_and_sort(1.7e308 * t)[3], order)
+    with np.errstate(over="ignore"):  # told only where the kernel runs as plain Python
+        np.testing.assert_array_equal(fold_and_sort(1.7e308 * t)[3], order)
     expected = np.argsort(angle % np.pi)
     np.testing.assert_array_equal(order, expected)
 

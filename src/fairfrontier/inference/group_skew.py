@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 from scipy.spatial import ConvexHull, QhullError
 
-from .._typing import BoolArray, FloatArray
+from .._typing import FloatArray
 from ..bootstrap import DrawingContext
 from ..geometry import U1, U2
 from ._lattices import lattice, lowest, to_side
@@ -51,10 +51,6 @@ class Candidates:
     points: FloatArray
     statistic: FloatArray
     slack: FloatArray
-
-    def where(self, chosen: BoolArray) -> Candidates:
-        """Some of the points."""
-        return Candidates(self.points[chosen], self.statistic[chosen], self.slack[chosen])
 
 
 @dataclass(frozen=True, slots=True)
