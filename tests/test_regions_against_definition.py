@@ -11,6 +11,7 @@ from test_frontier_properties import fit, rows
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.geometry import convex_contains, polygon_area, unit_circle
+from fairfrontier.inference.bands import SupportBand, _deepest_point
 from fairfrontier.inference.regions import LEVELS, _halved, frontier_region
 from fairfrontier.support import build_support_function, make_scores
 
@@ -517,3 +518,19 @@ def test_values_between_lattice_points_are_means_of_their_neighbours():
         for j in range(9):
             rows, columns = sorted({i // 2, (i + 1) // 2}), sorted({j // 2, (j + 1) // 2})
             assert fine[i, j] == pytest.approx(p[np.ix_(rows, columns)].mean())
+
+
+def test_limits_that_do_not_exist_are_empty_polygons():
+    rng = np.random.default_rng(12)
+    n = 30
+    scores = make_scores(
+        rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)), np.arange(n) % 2 == 0, np.ones(n)
+    )
+    function = build_support_function(scores)
+    for side, nothing in (("upper", "inner"), ("lower", "outer")):
+        assert getattr(SupportBand(function, 0.05, side, np.ones(99)), nothing).shape == (0, 2)
+    wide = SupportBand(function, 0.05, "two-sided", np.full(99, 1e3))
+    assert wide.inner.shape == (0, 2)  # no set fits between limits so far apart
+    assert len(wide.outer) > 2
+    assert _deepest_point(unit_circle(8), np.full(8, -1.0)) is None
+    np.testing.assert_allclose(_deepest_point(unit_circle(8), unit_circle(8) @ [3.0, -4.0] + 1.0), [3.0, -4.0])
