@@ -26,7 +26,13 @@ from fairfrontier.data import make_sample
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.inference._lattices import lattice, lowest, to_side
 from fairfrontier.inference.best_points import ExtremePoint
-from fairfrontier.inference.group_skew import closest_on_either_side, closest_pair, closest_point, skew_points
+from fairfrontier.inference.group_skew import (
+    _best_partner,
+    closest_on_either_side,
+    closest_pair,
+    closest_point,
+    skew_points,
+)
 from fairfrontier.nuisance import cross_fit
 from fairfrontier.support import build_support_function, make_scores
 
@@ -335,3 +341,20 @@ def test_exchanging_the_coordinates_mirrors_both_sides(skew, method):
         for above in SIDES:
             counts = closest_point(point, above)[0], closest_point(mirrored(point), not above)[0]
             assert counts[0] == pytest.approx(counts[1], abs=1)
+
+
+def test_the_best_partner_of_each_candidate_by_plain_counting():
+    rng = np.random.default_rng(6)
+    one, other = rng.normal(size=(7, 300)), rng.normal(size=(9, 300)) + rng.normal(size=(9, 1))
+    reached = (one[:, None] + other[None] >= 0.0).sum(axis=2)
+    for floor in (0, 150):
+        counts, partners = _best_partner(one, other, np.full(7, floor), 300)
+        np.testing.assert_array_equal(counts, np.maximum(reached.max(axis=1), floor))
+        better = counts > floor
+        np.testing.assert_array_equal(partners[better], reached.argmax(axis=1)[better])
+    enough = int(np.median(reached))  # then the first partner with as many will do
+    counts, partners = _best_partner(one, other, np.zeros(7, dtype=np.intp), enough)
+    for i in range(7):
+        if (reached[i] >= enough).any():
+            assert partners[i] == np.flatnonzero(reached[i] >= enough)[0]
+            assert counts[i] == reached[i, partners[i]]

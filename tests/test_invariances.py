@@ -376,3 +376,10 @@ def test_alternatives_with_the_groups_exchanged_are_the_same_alternatives(seed):
             values = one[column].iloc[ours], other[column].iloc[theirs]
             assert values[0] == pytest.approx(values[1], abs=1e-10), column
         assert one["flagged"].iloc[ours] == other["flagged"].iloc[theirs]
+
+
+def test_the_fairest_point_is_that_of_the_table():
+    """Also where the estimated set is empty, and so seems to lie on both sides of equal risks."""
+    ff = Rows(107197, weighted=True).fit()
+    assert ff.feasible_set().is_empty
+    np.testing.assert_allclose(ff.fairest_point().to_frame()["risk"], ff.points_.iloc[2, :2], rtol=0, atol=1e-12)

@@ -12,6 +12,7 @@ from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.geometry import convex_contains, polygon_area, unit_circle
 from fairfrontier.inference.bands import SupportBand, _deepest_point
+from fairfrontier.inference.points import _contact_max, shifted_max
 from fairfrontier.inference.regions import LEVELS, _halved, frontier_region
 from fairfrontier.support import build_support_function, make_scores
 
@@ -534,3 +535,13 @@ def test_limits_that_do_not_exist_are_empty_polygons():
     assert len(wide.outer) > 2
     assert _deepest_point(unit_circle(8), np.full(8, -1.0)) is None
     np.testing.assert_allclose(_deepest_point(unit_circle(8), unit_circle(8) @ [3.0, -4.0] + 1.0), [3.0, -4.0])
+
+
+def test_largest_values_over_directions_by_plain_loops():
+    rng = np.random.default_rng(13)
+    x, z = rng.normal(size=(6, 11)), 0.3 * rng.normal(size=(11, 300))  # more draws than are handled at a time
+    plainly = (x[:, :, None] - z[None]).max(axis=1)
+    np.testing.assert_array_equal(shifted_max(x, z, z.min(axis=1), z.max(axis=1)), plainly)
+    level = np.sort(x, axis=1)[:, [-1, -2, -3, 0, 5, -1]].diagonal().copy()  # contact sets of many sizes
+    contact = np.array([(-z[x[p] >= level[p]]).max(axis=0) for p in range(6)])
+    np.testing.assert_array_equal(_contact_max(x, level, z), contact)

@@ -28,7 +28,7 @@ from .._typing import FloatArray
 from ..bootstrap import DrawingContext, make_plan
 from ..errors import InputError
 from ..geometry import off_breakpoint
-from ..sets import Position
+from ..sets import Position, sharp_fairest
 from ..support import SupportFunction, group_means
 from ._exact import perturbed_line_infima
 from ._lattices import lattice
@@ -284,6 +284,9 @@ def fairest_evidence(
         point, direction = np.full(2, crossing.f), q
     else:
         position = "above" if "above" in sides and ("below" not in sides or h_ends[0] <= h_ends[1]) else "below"
+        if method == "sharp" and len(sides) == 2:  # both are possible: the one that `points_` shows
+            shown = sharp_fairest(function)[2]
+            position = shown if shown in sides else position
         direction = ENDS[0] if position == "above" else ENDS[1]
         point = function.estimate.support_set(direction, tie=(-1.0, -1.0))[0]
         if method == "sharp" and context.regret is not None:

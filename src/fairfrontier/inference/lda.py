@@ -133,7 +133,8 @@ def lda_evidence(
     bounding = np.array([off_breakpoint(plug_in.max_excess(e, U1, np.pi / 2.0).direction) for e in risks])
     reach = [arcs.max_excess(e) for e in risks]
     # Directions all round are needed only where an algorithm's risks lie outside the estimated set.
-    circle = unit_circle(len(grid) if max(x.value for x in reach) > 0.0 else 0)
+    # A multiple of 4: exchanging the groups then turns the circle into itself.
+    circle = unit_circle(4 * -(-len(grid) // 4) if max(x.value for x in reach) > 0.0 else 0)
     # The witness depends on the estimates alone, so its losses can be drawn along with everything else.
     h_grid = arcs.h(grid)
     candidates = [
