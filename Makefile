@@ -68,6 +68,22 @@ test-oldest: .venv-oldest/.ready browser
 	@.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]" --constraint oldest-versions.txt
 	@touch $@
 
+# Kernels are compiled, so their lines are seen only where they run as plain Python.
+coverage: $(READY) browser
+	@$(BIN)/python -m pytest -q -n 2 -m "not slow" --cov --cov-report= --cov-fail-under=0
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -p no:xdist -m "not slow" --cov --cov-append --cov-report= --cov-fail-under=0 \
+	  tests/test_support_against_definition.py tests/test_l1_logistic_against_definition.py \
+	  tests/test_bootstrap_against_definition.py tests/test_lda_against_definition.py tests/test_group_skew_searches.py \
+	  tests/test_regions_against_definition.py tests/test_sets_against_definition.py \
+	  -k "support_against or plain-1e-05 or smallest_norm or draws_of_a_fitted or mixture or reweighted or best_partner or largest_values or hull_of"
+	@$(BIN)/python -m coverage report
+
+# Changes of single operators and numbers in sweep, support and inference that no test notices; may be stopped and goes on.
+mutants: $(READY)
+	@$(BIN)/python tests/mutation_check.py record
+	@$(BIN)/python tests/mutation_check.py run --sample 420
+	@$(BIN)/python tests/mutation_check.py report
+
 slow: $(READY)
 	@$(BIN)/python -m pytest -q -m slow
 
@@ -81,5 +97,5 @@ bench: $(READY)
 	@$(BIN)/python -m benchmarks
 
 clean:
-	@rm -rf $(VENV) .venv-oldest docs-output demo-output example-output build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .venv-oldest docs-output .coverage .mutation demo-output example-output build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -347,8 +347,8 @@ def test_the_best_partner_of_each_candidate_by_plain_counting():
     rng = np.random.default_rng(6)
     one, other = rng.normal(size=(7, 300)), rng.normal(size=(9, 300)) + rng.normal(size=(9, 1))
     reached = (one[:, None] + other[None] >= 0.0).sum(axis=2)
-    for floor in (0, 150):
-        counts, partners = _best_partner(one, other, np.full(7, floor), 300)
+    for floor in (np.zeros(7, dtype=np.intp), np.full(7, 150), reached.max(axis=1) - 1):
+        counts, partners = _best_partner(one, other, floor, 300)
         np.testing.assert_array_equal(counts, np.maximum(reached.max(axis=1), floor))
         better = counts > floor
         np.testing.assert_array_equal(partners[better], reached.argmax(axis=1)[better])

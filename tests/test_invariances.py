@@ -78,7 +78,8 @@ def points_about(ff):
     R, B, F = ff.points_.to_numpy()[:, :2]
     curve = ff.frontier(n_points=5).points
     inside = ff.risks(np.full(ff.n_obs_, 0.5)).risk
-    return np.vstack([(R + inside) / 2, (B + inside) / 2, (F + inside) / 2, 0.8 * curve + 0.2 * inside])
+    points = np.vstack([(R + inside) / 2, (B + inside) / 2, (F + inside) / 2, 0.8 * curve + 0.2 * inside])
+    return np.clip(points, 0.0, 1.0)  # in samples this small the fairest point may be estimated beyond any risk
 
 
 def answers(ff, decisions, tested, *, mirrored=False, drawn=True):

@@ -12,7 +12,14 @@ from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.geometry import convex_contains, polygon_area, unit_circle
 from fairfrontier.inference.bands import SupportBand, _deepest_point
-from fairfrontier.inference.points import _contact_max, shifted_max
+from fairfrontier.inference.levels import critical_value
+from fairfrontier.inference.points import (
+    FrontierProcess,
+    _contact_max,
+    frontier_directions,
+    point_critical_values,
+    shifted_max,
+)
 from fairfrontier.inference.regions import LEVELS, _halved, frontier_region
 from fairfrontier.support import build_support_function, make_scores
 
@@ -545,3 +552,23 @@ def test_largest_values_over_directions_by_plain_loops():
     level = np.sort(x, axis=1)[:, [-1, -2, -3, 0, 5, -1]].diagonal().copy()  # contact sets of many sizes
     contact = np.array([(-z[x[p] >= level[p]]).max(axis=0) for p in range(6)])
     np.testing.assert_array_equal(_contact_max(x, level, z), contact)
+
+
+def test_no_direction_that_may_win_in_a_draw_is_skipped():
+    rng = np.random.default_rng(14)
+    circle, part = frontier_directions("pareto", 60)
+    size = rng.choice([0.01, 30.0], size=(60, 1))  # beside directions that hardly vary, far ones win by their noise
+    h, z = (rng.normal(size=60) for _ in range(2)), (size * rng.normal(size=(60, 120)) for _ in range(2))
+    process = FrontierProcess("pareto", circle, part, *h, *z, n_obs=400, unit=1.0)
+    points = rng.normal(size=(5, 2))
+    step = 20.0**-0.49
+    null = np.zeros((5, 120))
+    for sign, q, own_h, own_z in (
+        (1.0, circle, process.h_circle, process.z_circle),
+        (-1.0, part, process.h_part, process.z_part),
+    ):
+        excess = points @ q.T - own_h
+        moved = (excess[:, :, None] - step * own_z[None]).max(axis=1)
+        null += np.maximum(sign * (moved - excess.max(axis=1)[:, None]), 0.0) / step
+    expected = [critical_value(row, 0.05) for row in null]
+    np.testing.assert_allclose(point_critical_values(process, points, 0.05), expected, rtol=1e-10)
