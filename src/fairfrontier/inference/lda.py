@@ -25,7 +25,7 @@ from ..bootstrap import DrawingContext, Draws
 from ..capacity import CappedContext
 from ..geometry import U1, U2, improvement_support, off_breakpoint, unit_circle
 from ..support import group_means
-from .levels import Decision, combine_repetitions, count_reaching, p_value, step_size
+from .levels import ROUNDING, Decision, combine_repetitions, count_reaching, p_value, step_size
 from .published import paper_parts
 from .witness import Witness, find_candidate, make_witness
 
@@ -93,10 +93,11 @@ def between(grid: FloatArray, points: FloatArray) -> tuple[IntArray, FloatArray]
     edge = np.diff(points, axis=0)
     x = np.column_stack([edge[:, 1], -edge[:, 0]])
     size = np.hypot(x[:, 0], x[:, 1])
-    x = x / np.where(size > 0.0, size, 1.0)[:, None]
+    differ = size > ROUNDING * float(np.abs(points).max())
+    x = x / np.where(differ, size, 1.0)[:, None]
     q, p = grid[:-1], grid[1:]
     x = np.where((np.einsum("kj,kj->k", x, q + p) < 0.0)[:, None], -x, x)
-    inside = (_turn(q, x) > CLOSE) & (_turn(x, p) > CLOSE) & (size > 0.0)
+    inside = (_turn(q, x) > CLOSE) & (_turn(x, p) > CLOSE) & differ
     left = np.flatnonzero(inside)
     return np.concatenate([left, left + 1]), np.vstack([x[left], x[left]])
 
@@ -223,10 +224,11 @@ class _Local:
         z = self.root * (self.draws.h[:, at] - self.draws.h_hat[at])
         z += (improvement_support(self.e + self.step * self.z_e, q) - still) / self.step
         exceeding = count_reaching(z, statistics, self.scale)
-        # among equal counts the smallest margin over the spread of the draws decides
+        # among equal counts the smallest margin over the spread of the draws decides, of those equal to rounding the first
         spread = z.std(axis=0)
         margin = statistics / np.where(spread > 0.0, spread, 1.0)
-        k = int(np.lexsort((margin, -exceeding))[0])
+        margin[exceeding < exceeding.max()] = np.inf
+        k = int(np.argmax(margin <= margin.min() + 1e-10 * (1.0 + abs(margin.min()))))
         return Decision(float(statistics[k]), q[k], z[:, k].copy(), self.scale)
 
     def feasibility(self, at: IntArray, excess: float) -> tuple[float, float]:
