@@ -224,7 +224,7 @@ class _Local:
         z = self.root * (self.draws.h[:, at] - self.draws.h_hat[at])
         z += (improvement_support(self.e + self.step * self.z_e, q) - still) / self.step
         exceeding = count_reaching(z, statistics, self.scale)
-        # among equal counts the smallest margin over the spread of the draws decides, of those equal to rounding the first
+        # among equal counts the smallest margin over the spread of the draws decides; the first, if equal to rounding
         spread = z.std(axis=0)
         margin = statistics / np.where(spread > 0.0, spread, 1.0)
         margin[exceeding < exceeding.max()] = np.inf
