@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pages import ROOT, blocks, same_with_gaps
 from shared import shared_path
 
 from fairfrontier import FairFrontier
@@ -47,6 +48,18 @@ def test_compas_prints_what_the_package_finds(tmp_path):
     assert re.search(r"^  Caucasian: 32\.8% ", run.stdout, re.MULTILINE)
     assert re.search(r"^  African-American: 35\.1% ", run.stdout, re.MULTILINE)
     assert "all covariates are discrete" in run.stdout
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_the_compas_example_prints(tmp_path):
+    """The one block of the pages that the tests of the pages leave alone, as it downloads its file."""
+    path = shared_path("data", "compas_two_years.csv")
+    (block,) = [block for block in blocks(ROOT / "README.md") if block.not_run]
+    command, _, shown = block.text.partition("\n")
+    assert command == "$ python examples/compas.py"
+    arguments = [sys.executable, EXAMPLES / "compas.py", "--path", path, "--out", tmp_path]
+    printed = subprocess.run(arguments, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    assert same_with_gaps(printed, shown + "...")
 
 
 def test_compas_has_words_for_every_verdict():
