@@ -220,7 +220,7 @@ def _group_rows(
             f"--groups: {absent} are not in {request.group!r}, which holds {present[:8]}. Choose two of these.",
         )
     group = labels.to_numpy(dtype=object)
-    rows = np.isin(group, chosen)
+    rows = labels.isin(list(chosen)).to_numpy()
     other = {label: int(counts[label]) for label in present if label not in chosen}
     missing = int(labels.isna().sum())
     dropped = {"group is missing": {"no group": missing}} if missing else {}
