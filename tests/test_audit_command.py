@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from importlib.resources import files
 
 import jsonschema
@@ -20,7 +21,7 @@ from typer.testing import CliRunner
 
 from fairfrontier.audit import running
 from fairfrontier.audit.demo import demo_table
-from fairfrontier.audit.files import TableFile
+from fairfrontier.audit.files import EXACT, TableFile
 from fairfrontier.audit.plan import make_plan
 from fairfrontier.audit.request import AuditRequest, read_config
 from fairfrontier.audit.running import run_audit, variants
@@ -29,6 +30,7 @@ from fairfrontier.errors import InputError, LearnerError
 from fairfrontier.reporting.wording import CHIPS, HEADLINES
 
 SCHEMA = json.loads(files("fairfrontier.reporting").joinpath("audit.schema.json").read_text(encoding="utf-8"))
+read_csv = partial(pd.read_csv, **EXACT)
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 WRITTEN = {
     "audit.json",
@@ -137,7 +139,7 @@ def test_tables_are_those_of_the_record(good):
     _, out = good
     record = json.loads((out / "audit.json").read_text(encoding="utf-8"))
     r, b = record["groups"]
-    table = pd.read_csv(out / "tables" / "algorithms.csv")
+    table = read_csv(out / "tables" / "algorithms.csv")
     for line, a in zip(table.to_dict("records"), record["algorithms"], strict=True):
         assert line == {
             "algorithm": a["name"],
@@ -155,15 +157,15 @@ def test_tables_are_those_of_the_record(good):
             "distance low": a["distance"]["interval"][0],
             "distance high": a["distance"]["interval"][1],
         }
-    points = pd.read_csv(out / "tables" / "points.csv").set_index("point")
+    points = read_csv(out / "tables" / "points.csv").set_index("point")
     assert points.T.to_dict("list") == {point["name"]: point["risk"] for point in record["points"]}
-    rules = pd.read_csv(out / "tables" / "rules.csv")
+    rules = read_csv(out / "tables" / "rules.csv")
     assert rules[f"weight {r}"].tolist() == [rule["weight"] for rule in record["rules"]]
     assert rules[f"risk {b}"].tolist() == [rule["risk"][1] for rule in record["rules"]]
-    quality = pd.read_csv(out / "tables" / "learner.csv")
+    quality = read_csv(out / "tables" / "learner.csv")
     assert quality["r2"].tolist() == [line["r2"] for line in record["learner"]["quality"]]
     assert len(quality) == 2 * record["request"]["folds"]
-    sensitivity = pd.read_csv(out / "tables" / "sensitivity.csv")
+    sensitivity = read_csv(out / "tables" / "sensitivity.csv")
     assert sensitivity["p_value"].tolist() == [
         found["p_value"] for line in record["robustness"] for found in line["algorithms"].values()
     ]
@@ -174,9 +176,7 @@ def test_tables_are_those_of_the_record(good):
 def test_alternatives_have_a_header_though_there_are_none(good):
     _, out = good
     record = json.loads((out / "audit.json").read_text(encoding="utf-8"))
-    some, none = (
-        pd.read_csv(out / "tables" / f"alternatives-{n}.csv") for n in ("1-chosen-by-cost-score", "2-by-health")
-    )
+    some, none = (read_csv(out / "tables" / f"alternatives-{n}.csv") for n in ("1-chosen-by-cost-score", "2-by-health"))
     assert [len(some), len(none)] == [len(a["alternatives"]) for a in record["algorithms"]]
     assert len(some) > 0
     assert len(none) == 0

@@ -72,6 +72,15 @@ def test_intervals_and_dates_as_groups():
     assert make_sample(None, [0, 1, 1], [early, late, late]).groups == (late, early)
 
 
+@pytest.mark.parametrize("unit", ["D", "s", "us", "ns"])
+def test_times_as_groups_are_those_of_pandas_in_any_unit(unit):
+    days = np.array(["2020-01-01", "2021-01-01", "2021-01-01"], dtype=f"datetime64[{unit}]")
+    for values, kind in ((days, pd.Timestamp), (days - days[0] + np.timedelta64(1, "D"), pd.Timedelta)):
+        groups = make_sample(None, [0, 1, 1], values).groups
+        assert groups == (kind(values[1]), kind(values[0]))
+        assert all(type(label) is kind for label in groups)
+
+
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 10), st.floats(-5, 5)), min_size=2, max_size=30))
 def test_shares_are_weighted_means(rows):
     is_r = np.array([row[0] for row in rows])

@@ -171,7 +171,11 @@ def _read_array(X: ArrayLike) -> Covariates:
 
 def plain_label(label: Any) -> Label:
     """Label as a plain Python value where numpy wrapped one."""
-    if isinstance(label, np.generic) and label.dtype.kind not in "mM":  # times would become bare integers
+    if isinstance(label, np.datetime64):  # item() could be a bare number
+        label = pd.Timestamp(label)
+    elif isinstance(label, np.timedelta64):
+        label = pd.Timedelta(label)
+    elif isinstance(label, np.generic):
         label = label.item()
     plain: Label = label
     return plain

@@ -105,7 +105,9 @@ def _read_text(data: io.BytesIO, name: str, separator: str, encoding: str, packe
     try:
         header = pd.read_csv(data, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
         names = [str(text) for text in header.iloc[0]]
-        if any("\0" in text for text in names):
+        # read_csv may drop zero bytes unseen, so they are looked for in the file too
+        zero_bytes = not packed and "\0".encode(encoding) == b"\0" and b"\0" in data.getvalue()
+        if zero_bytes or any("\0" in text for text in names):
             raise InputError(
                 "bad-file",
                 f"{name} is not {encoding} text: it holds zero bytes. Say which encoding it has, for example "

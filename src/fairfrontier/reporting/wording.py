@@ -69,9 +69,10 @@ def explain_learner(quality: pd.DataFrame, groups: tuple[Any, Any]) -> list[str]
     lines = []
     for label in groups:
         own = quality[[group == label for group in quality["group"]]]
-        r2 = own["r2"].median()
-        if pd.isna(r2):
+        known = own["r2"].dropna()
+        if known.empty:
             continue
+        r2 = known.median()
         how = (
             "predicts what treatment changes in the loss no better than its mean (median over folds)"
             if r2 <= 0.0
