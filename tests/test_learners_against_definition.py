@@ -26,7 +26,7 @@ from fairfrontier.learners import (
     simplex_weights,
 )
 from fairfrontier.learners.estimators import seeded, weight_keywords
-from fairfrontier.learners.presets import _boosting_family, _rows_per_tree
+from fairfrontier.learners.families import boosting_family, rows_per_tree
 
 SEED = np.random.SeedSequence(7)
 
@@ -199,7 +199,7 @@ def test_forests_do_not_depend_on_the_scale_of_weights(name, values):
 
 @pytest.mark.parametrize(("n", "expected"), [(1, 1), (5, 2), (300, 150), (1600, 800), (6400, 1600), (40_000, 4000)])
 def test_forests_draw_half_the_rows_and_at_most_twenty_times_their_root(n, expected):
-    assert _rows_per_tree(n) == expected
+    assert rows_per_tree(n) == expected
 
 
 @pytest.mark.parametrize("values", [(-1.0, 1.0), tuple(np.linspace(-1, 1, 80))], ids=["classes", "mean"])
@@ -300,7 +300,7 @@ def test_growing_search_finds_what_fresh_fits_find(kind, weighted):
     signal = X[:, 0] + X[:, 1] * X[:, 2]
     z = (signal + rng.normal(size=400) > 0.0).astype(float) if kind == "classes" else signal + rng.normal(size=400)
     weight = np.where(rng.random(400) < 0.2, 0.0, rng.exponential(size=400)) if weighted else None
-    family = _boosting_family()
+    family = boosting_family()
     assert family.grows
     seed = np.random.SeedSequence(5)
     found = family.tune(X, z, weight, seed)
@@ -315,7 +315,7 @@ def test_growing_search_finds_what_fresh_fits_find(kind, weighted):
 
 
 def test_growing_search_leaves_a_constant_alone():
-    family = _boosting_family()
+    family = boosting_family()
     X, z = np.arange(30.0)[:, None], np.zeros(30)
     assert family.tune(X, z, None, np.random.SeedSequence(1)) is None
     z[:2] = 1.0  # in some training folds z is constant or nearly so

@@ -1,184 +1,16 @@
 """Learners by name."""
 
 import difflib
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Lasso, LassoCV
-from sklearn.model_selection import KFold
-from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.pipeline import Pipeline
-
 from ..errors import InputError
-from ..l1_logistic import L1LogisticRegression
 from .base import DirectLearner, FactoredLearner, Learner
 from .composite import PartiallyLinearLearner, StackLearner
-from .estimators import Family, NumericColumns, family_of
-
-
-def _model(estimator: Any, standardise: bool = False) -> Pipeline:
-    return Pipeline([("columns", NumericColumns(standardise)), ("model", estimator)])
-
-
-def _tuned_parameters(fitted: Pipeline) -> dict[str, Any]:
-    model = fitted.named_steps["model"]
-    if isinstance(model, L1LogisticRegression):
-        return {"model__penalty": float(model.penalty_)}
-    return {"model": Lasso(alpha=float(model.alpha_), tol=model.tol, max_iter=model.max_iter)}
-
-
-def _logit_family(
-    penalty: float | None,
-    n_penalties: int,
-    n_tuning_folds: int,
-    adaptive: bool,
-    regressor: Pipeline | None,
-) -> Family:
-    classifier = L1LogisticRegression(penalty, n_penalties, n_tuning_folds, adaptive=adaptive)
-    return Family(_model(classifier), regressor, tuned_parameters=_tuned_parameters)
-
-
-def _lasso(n_penalties: int, n_tuning_folds: int) -> Pipeline:
-    folds = KFold(n_tuning_folds, shuffle=True)
-    return _model(LassoCV(alphas=n_penalties, cv=folds, max_iter=10_000), standardise=True)
-
-
-def _lasso_family(n_penalties: int = 50, n_tuning_folds: int = 10) -> Family:
-    return Family(None, _lasso(n_penalties, n_tuning_folds), tuned_parameters=_tuned_parameters)
-
-
-def _rows_per_tree(n: int) -> int:
-    """Rows drawn for each tree of a forest: half of them, and at most 20 times the root of their number."""
-    return max(1, int(min(n / 2, 20.0 * n**0.5)))
-
-
-@contextmanager
-def _drawing(forest: Any, n: int) -> Iterator[None]:
-    """Replace "auto" by a number of rows while a forest is fitted."""
-    given = forest.max_samples
-    forest.max_samples = _rows_per_tree(n) if isinstance(given, str) and given == "auto" else given
-    try:
-        with np.errstate(over="ignore", invalid="ignore"):  # trees cast to float32, and refuse what does not fit
-            yield
-    finally:
-        forest.max_samples = given
-
-
-class _ForestClassifier(RandomForestClassifier):  # type: ignore[misc]
-    """A random forest that also takes max_samples="auto"."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_ForestClassifier":
-        with _drawing(self, len(X)):
-            super().fit(X, y, sample_weight)
-        return self
-
-
-class _ForestRegressor(RandomForestRegressor):  # type: ignore[misc]
-    """As the classifier."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_ForestRegressor":
-        with _drawing(self, len(X)):
-            super().fit(X, y, sample_weight)
-        return self
-
-
-def _forest_family(
-    n_estimators: int = 100,
-    min_samples_leaf: int = 15,
-    max_features: float | str | None = 0.66,
-    max_samples: float | int | str | None = "auto",
-) -> Family:
-    options = {
-        "n_estimators": n_estimators,
-        "min_samples_leaf": min_samples_leaf,
-        "max_features": max_features,
-        "max_samples": max_samples,
-        "n_jobs": 1,
-    }
-    return Family(
-        # entropy gives a smaller log loss out of fold than Gini, see benchmarks/forests.py
-        _model(_ForestClassifier(criterion="entropy", **options)),
-        _model(_ForestRegressor(**options)),
-    )
-
-
-def _boosting_family(
-    max_iter: int | None = None,
-    learning_rate: float = 0.1,
-    max_leaf_nodes: int = 4,
-    min_samples_leaf: int = 20,
-    l2_regularization: float = 1.0,
-) -> Family:
-    options = {
-        "max_iter": max_iter or 100,
-        "learning_rate": learning_rate,
-        "max_leaf_nodes": max_leaf_nodes,
-        "min_samples_leaf": min_samples_leaf,
-        "l2_regularization": l2_regularization,
-        "early_stopping": False,
-    }
-    return Family(
-        _model(HistGradientBoostingClassifier(**options)),
-        _model(HistGradientBoostingRegressor(**options)),
-        grid=() if max_iter else tuple({"model__max_iter": m} for m in (10, 20, 40, 80, 160, 320)),
-        grows=True,
-    )
-
-
-class _NetClassifier(MLPClassifier):  # type: ignore[misc]
-    """A small net; stopping at the iteration limit is part of its regularisation, so it is not warned of."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_NetClassifier":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            super().fit(X, y, sample_weight)
-        return self
-
-
-class _NetRegressor(MLPRegressor):  # type: ignore[misc]
-    """As the classifier."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_NetRegressor":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            super().fit(X, y, sample_weight)
-        return self
-
-
-def _neural_net_family(n_hidden: int = 8, decay: float | None = None, max_iter: int = 200) -> Family:
-    def alpha(decay: float) -> float:
-        # decay multiplies the sum of squared weights beside the summed loss; alpha / 2 does in scikit-learn
-        return 2.0 * decay
-
-    options = {
-        "hidden_layer_sizes": (n_hidden,),
-        "activation": "logistic",
-        "alpha": alpha(0.01 if decay is None else decay),
-        "solver": "lbfgs",
-        "max_iter": max_iter,
-        "max_fun": 10 * max_iter,
-    }
-    decays = (0.01, 0.1, 1.0, 3.0, 10.0, 30.0) if decay is None else ()
-    return Family(
-        _model(_NetClassifier(**options), standardise=True),
-        _model(_NetRegressor(**options), standardise=True),
-        grid=tuple({"model__alpha": alpha(d)} for d in decays),
-    )
-
-
-# --- presets ------------------------------------------------------------------------------------------
+from .estimators import Family, family_of
+from .families import boosting_family, forest_family, lasso_family, lasso_model, logit_family, neural_net_family
 
 
 def logit_lasso(
@@ -202,7 +34,7 @@ def logit_lasso(
         Follow by a second fit in which each feature's penalty is divided by the size of its coefficients in
         the first (the adaptive lasso): more accurate. False is the plain lasso, as published.
     """
-    family = _logit_family(penalty, n_penalties, n_tuning_folds, adaptive, None)
+    family = logit_family(penalty, n_penalties, n_tuning_folds, adaptive, None)
     return DirectLearner("logit-lasso", family, penalty is None and not tune_on_folds)
 
 
@@ -225,8 +57,8 @@ def factored_logit(
     adaptive : bool
         As for `logit_lasso`; it does not concern the linear regression.
     """
-    regressor = _lasso(n_penalties, n_tuning_folds)
-    family = _logit_family(None, n_penalties, n_tuning_folds, adaptive, regressor)
+    regressor = lasso_model(n_penalties, n_tuning_folds)
+    family = logit_family(None, n_penalties, n_tuning_folds, adaptive, regressor)
     return FactoredLearner("factored-logit", family, not tune_on_folds)
 
 
@@ -240,7 +72,7 @@ def lasso(n_penalties: int = 50, n_tuning_folds: int = 10, tune_on_folds: bool =
     tune_on_folds : bool
         Choose the penalty anew in every fold instead of once per sample.
     """
-    return DirectLearner("lasso", _lasso_family(n_penalties, n_tuning_folds), not tune_on_folds)
+    return DirectLearner("lasso", lasso_family(n_penalties, n_tuning_folds), not tune_on_folds)
 
 
 def forest(**options: Any) -> Learner:
@@ -253,7 +85,7 @@ def forest(**options: Any) -> Learner:
         default ("auto") a tree draws half the rows, and at most 20 times the root of their number, which beyond
         1,600 rows saves most of the time at little cost in log loss.
     """
-    return DirectLearner("forest", _forest_family(**options))
+    return DirectLearner("forest", forest_family(**options))
 
 
 def factored_forest(**options: Any) -> Learner:
@@ -264,7 +96,7 @@ def factored_forest(**options: Any) -> Learner:
     **options
         As for `forest`.
     """
-    return FactoredLearner("factored-forest", _forest_family(**options))
+    return FactoredLearner("factored-forest", forest_family(**options))
 
 
 def boosting(tune_on_folds: bool = False, **options: Any) -> Learner:
@@ -278,7 +110,7 @@ def boosting(tune_on_folds: bool = False, **options: Any) -> Learner:
         max_iter (number of trees; by default cross-validated loss chooses), learning_rate,
         max_leaf_nodes, min_samples_leaf, l2_regularization as in scikit-learn.
     """
-    return DirectLearner("boosting", _boosting_family(**options), not tune_on_folds)
+    return DirectLearner("boosting", boosting_family(**options), not tune_on_folds)
 
 
 def factored_boosting(tune_on_folds: bool = False, **options: Any) -> Learner:
@@ -291,7 +123,7 @@ def factored_boosting(tune_on_folds: bool = False, **options: Any) -> Learner:
     **options
         As for `boosting`.
     """
-    return FactoredLearner("factored-boosting", _boosting_family(**options), not tune_on_folds)
+    return FactoredLearner("factored-boosting", boosting_family(**options), not tune_on_folds)
 
 
 def neural_net(tune_on_folds: bool = False, **options: Any) -> Learner:
@@ -305,15 +137,15 @@ def neural_net(tune_on_folds: bool = False, **options: Any) -> Learner:
         n_hidden (8), decay (weight of the squared coefficients beside the summed loss; by default
         cross-validated loss chooses, starting from 0.01), max_iter (200).
     """
-    return DirectLearner("neural-net", _neural_net_family(**options), not tune_on_folds)
+    return DirectLearner("neural-net", neural_net_family(**options), not tune_on_folds)
 
 
 _BASES: Mapping[str, Callable[[], Family]] = MappingProxyType(
     {
-        "lasso": _lasso_family,
-        "forest": _forest_family,
-        "boosting": _boosting_family,
-        "neural-net": _neural_net_family,
+        "lasso": lasso_family,
+        "forest": forest_family,
+        "boosting": boosting_family,
+        "neural-net": neural_net_family,
     }
 )
 
