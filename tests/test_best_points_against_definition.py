@@ -9,10 +9,10 @@ import plain
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from lda_cases import Case, rule_values, with_arc_ends
 from scipy.spatial import cKDTree
 from shared import shared_path
 from test_frontier_properties import fit, learned, rows
-from test_lda_against_definition import Case, rule_values, with_arc_ends
 
 from fairfrontier import FairFrontier
 from fairfrontier.bootstrap import DrawingContext

@@ -1,6 +1,7 @@
 """Thousands of random cases of use: every call ends in a sound result or in a documented error, never in anything else.
 
-`fuzz_cases` draws the cases and says what a sound result is. Cases are known by number: `play(number)` repeats one.
+`fuzz_inputs` draws the cases, `fuzz_cases` plays them, `fuzz_results` says what a sound result is. Cases are known by
+number: `play(number)` repeats one.
 """
 
 import os
@@ -11,7 +12,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from fuzz_cases import LeastSquares, Surprise, play
+from fuzz_cases import play
+from fuzz_inputs import LeastSquares, Surprise
 from people import GROUPS, code_of, fitted, frontier, people
 
 from fairfrontier import FairFrontier, LinearFrontierRule

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from lda_cases import Case
 from scipy.spatial import ConvexHull, cKDTree
 from test_best_points_against_definition import U, plain_point, plain_test, window
 from test_frontier_properties import Rows, fit, learned, rows
-from test_lda_against_definition import Case
 
 from fairfrontier import FairFrontier, Loss, cost_loss
 from fairfrontier.datasets import make_liu_molinari
