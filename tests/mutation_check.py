@@ -46,7 +46,8 @@ MODULES = ("sweep", "support", *(f"inference.{path.stem}" for path in sorted((PA
 MODULES += ("inference._exact", "inference._lattices")
 KERNEL_TESTS = (
     *("support_against_definition", "sets_against_definition", "bootstrap_against_definition"),
-    *("lda_against_definition", "regions_against_definition", "distance_against_definition"),
+    *("lda_against_definition", "lda_results", "regions_against_definition"),
+    *("distance_against_definition", "distance_results", "fairest_point_against_definition"),
     *("best_points_against_definition", "group_skew_against_definition", "group_skew_searches"),
 )
 OTHER_TESTS = (

@@ -27,6 +27,7 @@ def draw_figure5(folder: Path, *, rows: int = 10_000, seed: int = 5, n_boot: int
     figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
     for ax, design in zip(axes, DESIGNS, strict=True):
         _draw_design(ax, cast(Design, design), rows, seed, n_boot)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / "figure5.png", folder / "figure5.svg"]
     for path in paths:
@@ -53,4 +54,3 @@ def _draw_design(ax: Any, design: Design, rows: int, seed: int, n_boot: int) -> 
     title = {"balanced": "group-balanced design", "skewed": "skewed design"}[design]
     ax.set(xlabel="risk of group r", ylabel="risk of group b", title=title, aspect="equal")
     ax.set(xlim=(low, high), ylim=(low, high))
-    ax.legend(loc="upper left", framealpha=1.0, edgecolor="none")
