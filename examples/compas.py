@@ -74,7 +74,8 @@ def in_words(test):
     if test.verdict == "not-comparable":
         return "Its risks lie outside the estimated set: it knows more than the covariates, or the learner is weak."
     if test.verdict == "no-evidence":
-        possible = f"up to {100 * test.gain_bound:.1f} points less of the groups' average risk"
+        weighted = " to ".join(f"{w:.2f} ({g})" for w, g in zip(test.gain_weights, test.groups, strict=True))
+        possible = f"up to {100 * test.gain_bound:.1f} points less of the average risk weighted\n    {weighted}"
         return f"Not shown, and not excluded: {possible} remain possible, if the learner is consistent."
     gains, bounds = 100 * test.witness.gain, 100 * test.witness.lower_bounds(test.alpha)
     places = [f"for {test.groups[0]}", f"for {test.groups[1]}", "in the gap"]

@@ -52,12 +52,14 @@ KERNEL_TESTS = (
 )
 OTHER_TESTS = (
     *("inference_errors", "support_against_r", "inference_against_r", "frontier_errors", "frontier_properties"),
-    *("capacity_against_definition", "regret_against_definition"),
+    *("capacity_against_definition", "regret_against_definition", "numerical_edges", "invariances"),
 )
 EXAMPLES = 15
 """Most examples of a property-based test."""
 LONGEST_TEST = 3.0
 """Seconds of computing after which a test is left out of the record."""
+LONGEST_WAIT = 60.0
+"""Seconds after which a test is left out although it hardly computes: stopping a thread can leave others waiting."""
 OPTIONS = (
     *("-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:pytest_cov"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # libraries are loaded before pytest starts
@@ -250,6 +252,7 @@ class Recorder:
         self.coverage.switch_context(f"{nodeid}|setup")
         self.seconds[nodeid] = -time.process_time()
         signal.setitimer(signal.ITIMER_PROF, LONGEST_TEST)
+        signal.setitimer(signal.ITIMER_REAL, LONGEST_WAIT, LONGEST_WAIT)
 
     def pytest_runtest_call(self, item: pytest.Item) -> None:
         self.coverage.switch_context(item.nodeid)
@@ -259,7 +262,8 @@ class Recorder:
             self.failed.add(report.nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+            signal.setitimer(timer, 0.0)
         self.seconds[nodeid] += time.process_time()
         print(f"{self.seconds[nodeid]:.2f}", nodeid, "FAILED" * (nodeid in self.failed), file=sys.stderr, flush=True)
 
@@ -296,7 +300,8 @@ def test_files(kind: str) -> list[str]:
 def record(kind: str) -> None:
     """Run all tests once, with kernels compiled or as plain Python, and keep which lines they run."""
     load_as(kind)
-    signal.signal(signal.SIGPROF, raise_too_long)
+    for number in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(number, raise_too_long)
     recorder = Recorder(kind)
     recorder.coverage.start()
     pytest.main([*OPTIONS, "--tb=line", *test_files(kind)], plugins=[recorder])

@@ -153,9 +153,9 @@ def test_tables_are_those_of_the_record(good):
             f"treated {r}": a["treated"][0],
             f"treated {b}": a["treated"][1],
             "treated ratio": a["treated ratio"],
-            "distance": a["distance"]["estimate"],
-            "distance low": a["distance"]["interval"][0],
-            "distance high": a["distance"]["interval"][1],
+            "squared distance": a["distance"]["estimate"],
+            "squared distance low": a["distance"]["interval"][0],
+            "squared distance high": a["distance"]["interval"][1],
         }
     points = read_csv(out / "tables" / "points.csv").set_index("point")
     assert points.T.to_dict("list") == {point["name"]: point["risk"] for point in record["points"]}

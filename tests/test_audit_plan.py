@@ -107,6 +107,18 @@ def test_top_share_is_taken_of_the_rows_in_use():
     table.loc[150:, "income"] = np.nan
     plan = plan_of(table, decision=None, score="score", top=0.1)
     np.testing.assert_array_equal(plan.algorithms["score, top 0.1"], np.arange(150) >= 135)
+    assert "score" not in plan.noted
+
+
+def test_ties_at_the_cut_off_of_a_top_share_are_told():
+    few = people(score=np.r_[np.arange(10.0), np.repeat([5.0, 6.0], (N - 10) // 2)]).drop(columns="chosen")
+    plan = plan_of(few, decision=None, score="score", top=0.2)
+    assert plan.algorithms["score, top 0.2"].sum() == 3  # 7, 8 and 9
+    assert plan.noted["score"] == f"top 0.2 treats {3 / N:.1%}, since people tied at the cut-off are not"
+    assert f"Mind        score: {plan.noted['score']}" in plan.lines()
+    nobody = people(score=np.repeat([1.0, 10.0], N // 2)).drop(columns="chosen")
+    with pytest.raises(InputError, match=r"treats nobody: 50\.0% of the rows share the highest score, 10\. Give"):
+        plan_of(nobody, decision=None, score="score", top=0.1)
 
 
 UNFIT = {

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from fairfrontier import FairFrontier, cost_loss, sweep
+from fairfrontier.capacity import cap
 from fairfrontier.errors import (
     DroppedRowsWarning,
     FairFrontierWarning,
@@ -27,7 +28,7 @@ from fairfrontier.errors import (
     NotFittedError,
 )
 from fairfrontier.geometry import unit_circle
-from fairfrontier.sets import sharp_points
+from fairfrontier.sets import attained_hull, sharp_points
 from fairfrontier.support import make_scores
 
 Q = unit_circle(23, 0.05)
@@ -567,6 +568,16 @@ def test_plot_names_groups_and_algorithms():
     corner = np.vstack([ff.points_.to_numpy()[:, :2], ff.frontier().points, ff.risks(names["algorithm 2"]).risk])
     assert (near.get_xlim()[0] < corner.min()) & (corner.max() < near.get_xlim()[1])
     plt.close(near.figure)
+    limited = ff.plot(capacity=0.1)
+    lines = {line.get_label(): line.get_xydata() for line in limited.get_lines()}
+    np.testing.assert_array_equal(
+        lines["fairness-accuracy frontier (estimate)"], ff.frontier(capacity=0.1).points, strict=True
+    )
+    (drawn,) = limited.patches
+    attained = attained_hull(cap(ff.support_function_, 0.1).estimate)
+    np.testing.assert_array_equal(drawn.get_xy()[:-1], attained, strict=True)
+    assert len(attained) != len(attained_hull(ff.support_function_.estimate))
+    plt.close(limited.figure)
     single = ff.plot(decisions=data.y)
     assert "algorithm" in [text.get_text() for text in single.get_legend().get_texts()]
     plt.close(figure)

@@ -42,7 +42,9 @@ def audit(
     decision: Annotated[str | None, typer.Option(help="Column of the algorithm's decisions, 0 or 1.")] = None,
     score: Annotated[str | None, typer.Option(help="Column of its score instead, with --threshold or --top.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Scores above this are treated.")] = None,
-    top: Annotated[float | None, typer.Option(help="Share of people with the highest scores, who are treated.")] = None,
+    top: Annotated[
+        float | None, typer.Option(help="Share of rows with the highest scores, who are treated; those tied are not.")
+    ] = None,
     algorithm: Annotated[list[str] | None, typer.Option(help="Another algorithm: NAME=COLUMN of decisions.")] = None,
     features: Annotated[list[str] | None, typer.Option(help="Covariates, separated by commas; repeatable.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="Columns that are no covariates.")] = None,
@@ -51,20 +53,20 @@ def audit(
     score_as_feature: Annotated[
         bool | None, typer.Option("--score-as-feature/--no-score-as-feature", help="May rules use the score?")
     ] = None,
-    loss: Annotated[str | None, typer.Option(help="classification or squared.")] = None,
-    learner: Annotated[str | None, typer.Option(help="Learner by name; it decides.")] = None,
-    folds: Annotated[int | None, typer.Option(help="Folds of the cross-fitting.")] = None,
-    repetitions: Annotated[int | None, typer.Option(help="Repetitions of the cross-fitting.")] = None,
-    draws: Annotated[int | None, typer.Option(help="Bootstrap draws.")] = None,
+    loss: Annotated[str | None, typer.Option(help="classification (default) or squared.")] = None,
+    learner: Annotated[str | None, typer.Option(help="Learner by name; it decides. Default: factored-logit.")] = None,
+    folds: Annotated[int | None, typer.Option(help="Folds of the cross-fitting. Default: 5.")] = None,
+    repetitions: Annotated[int | None, typer.Option(help="Repetitions of the cross-fitting. Default: 1.")] = None,
+    draws: Annotated[int | None, typer.Option(help="Bootstrap draws. Default: 1000.")] = None,
     capacity: Annotated[float | None, typer.Option(help="Largest share of people a rule may treat.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="Level of the tests.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything random.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Level of the tests. Default: 0.05.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything random. Default: 0.")] = None,
     weights: Annotated[str | None, typer.Option(help="Column of sampling weights.")] = None,
     clusters: Annotated[str | None, typer.Option(help="Column of clusters.")] = None,
     robustness: Annotated[
         bool | None, typer.Option("--robustness/--no-robustness", help="More learners and seeds beside the verdict.")
     ] = None,
-    encoding: Annotated[str | None, typer.Option(help="Encoding of a text file.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Encoding of a text file. Default: utf-8.")] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file of these settings; options given here win.")] = None,
     out: Annotated[Path, typer.Option(help="Directory of the audit.")] = Path("audit"),

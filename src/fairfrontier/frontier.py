@@ -153,6 +153,7 @@ class FairFrontier(FrontierDeployer):
         decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
         region: FrontierRegion | None = None,
         skew: GroupSkewTest | None = None,
+        capacity: float | None = None,
         zoom: bool = False,
     ) -> Any:
         """Draw the feasible set, the frontier and the points; returns the axes.
@@ -167,6 +168,8 @@ class FairFrontier(FrontierDeployer):
             A confidence set from `frontier_confidence_set` or `pareto_confidence_set`.
         skew : GroupSkewTest, optional
             A result of `test_group_skew`, whose confidence set of the two best points is outlined.
+        capacity : float, optional
+            Draw set and frontier of rules that treat at most this share of people; the points know no capacity.
         zoom : bool
             Show the corner with the frontier and the algorithms instead of the whole set.
         """
@@ -179,7 +182,7 @@ class FairFrontier(FrontierDeployer):
             ) from error
         named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
         risks = {name: self.risks(values) for name, values in (named or {}).items()}
-        return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew, zoom=zoom)
+        return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew, capacity=capacity, zoom=zoom)
 
     def to_json(
         self,

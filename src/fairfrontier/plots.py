@@ -13,6 +13,7 @@ from matplotlib.path import Path
 from scipy import stats
 
 from ._typing import FloatArray
+from .capacity import cap
 from .sets import attained_hull
 
 if TYPE_CHECKING:
@@ -34,19 +35,25 @@ def plot_frontier(
     risks: Mapping[str, Risks] | None = None,
     region: FrontierRegion | None = None,
     skew: GroupSkewTest | None = None,
+    capacity: float | None = None,
     zoom: bool = False,
 ) -> Any:
     """Draw the estimated feasible set, its frontier, the best and fairest points, and algorithms.
 
     The set is the convex hull of the risks of the rules found (after a regret correction: the corrected polygon).
-    Error bars of an algorithm are 1 - alpha intervals for each of its two risks by itself. A confidence
-    ``region`` covers each point of the frontier, not the whole curve, with its level. The outlines of a test of group
-    ``skew`` are the joint confidence set of the two best points, projected on each.
+    Error bars of an algorithm are 1 - alpha intervals for each of its two risks by itself. A confidence ``region``
+    covers each point of the frontier, not the whole curve, with its level. The outlines of a test of group ``skew`` are
+    the joint confidence set of the two best points, projected on each. Neither they nor the points know a ``capacity``.
     """
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 6.0), layout="constrained")
     r, b = ff.groups_
-    polygon = attained_hull(ff.support_function_.estimate) if ff.regret_ is None else ff.feasible_set().vertices
+    if capacity is not None:
+        polygon = attained_hull(cap(ff.support_function_, capacity).estimate)
+    elif ff.regret_ is not None:
+        polygon = ff.feasible_set().vertices
+    else:
+        polygon = attained_hull(ff.support_function_.estimate)
     if len(polygon):
         ax.fill(*polygon.T, facecolor=_SET, edgecolor="#d9a79a", linewidth=0.8, label="feasible set (estimate)")
     if region is not None:
@@ -60,7 +67,7 @@ def plot_frontier(
         for k, outline in enumerate(shown_sets):
             style = {"edgecolor": _CURVE, "linestyle": ":", "linewidth": 1.2, "label": label if k == 0 else None}
             ax.fill(*outline.T, fill=False, **style)
-    curve = ff.frontier().points
+    curve = ff.frontier(capacity=capacity).points
     ax.plot(*curve.T, color=_CURVE, linewidth=2.0, label="fairness-accuracy frontier (estimate)")
     points = ff.points_.to_numpy()[:, :2]
     for name, point, marker in zip(ff.points_.index, points, _MARKERS, strict=True):

@@ -18,6 +18,7 @@ DEMO_STORY = """\
 A hospital has places in a care programme for a tenth of its patients. Two scores could choose them: one predicts what
 a patient will cost, the other how many chronic conditions a patient will have. A patient needs the programme who will
 have more than three. Less is spent on Black patients than on White ones who are as ill. The patients are made up.
+Alternatives may treat more than a tenth here; `fairfrontier audit --capacity 0.1` would look at those that do not.
 """
 
 

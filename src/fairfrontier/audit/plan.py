@@ -25,6 +25,8 @@ TELLING = 0.95
 """From this area under the curve on a covariate is told to predict the outcome very well."""
 LEAK = 0.995
 """A covariate is a leak suspect if by itself it predicts outcome or group with at least this area under the curve."""
+TIED = 0.9
+"""If --top treats less than this part of the share asked for, it is told."""
 IS_SCORE = 0.9999
 """A covariate that predicts the decisions so well seems to be the score behind them; it is kept, and told."""
 
@@ -139,6 +141,11 @@ def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
         rows = _drop(rows, table[column].isna().to_numpy(), f"{column} is missing", group, dropped)
     _refuse_empty(rows, group, groups, dropped)
     used = table.loc[rows]
+    algorithms = _algorithms(used, request)
+    if request.score is not None and request.top is not None:
+        treated = float(next(iter(algorithms.values())).mean())
+        if treated < TIED * request.top:
+            noted[request.score] = f"top {request.top:g} treats {treated:.1%}, since people tied at the cut-off are not"
     X = used[covariates].reset_index(drop=True).infer_objects()
     text = [column for column in covariates if not pd.api.types.is_numeric_dtype(X[column])]
     for column in text:
@@ -151,7 +158,7 @@ def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
         _outcome(used[request.outcome], request),
         group[rows],
         groups,
-        _algorithms(used, request),
+        algorithms,
         None if request.weights is None else used[request.weights].to_numpy(),
         None if request.clusters is None else used[request.clusters].to_numpy(),
         roles,
@@ -314,6 +321,12 @@ def _algorithms(used: pd.DataFrame, request: AuditRequest) -> dict[str, FloatArr
             assert request.top is not None
             name, cut = f"{request.score}, top {request.top:.4g}", float(np.quantile(values, 1.0 - request.top))
         algorithms[name] = np.asarray(values > cut, dtype=float)
+        if request.top is not None and not algorithms[name].any():
+            raise InputError(
+                "bad-decisions",
+                f"--top {request.top:g} treats nobody: {np.mean(values == cut):.1%} of the rows share the highest "
+                f"score, {cut:g}. Give --threshold, or --decision with a column of 0 and 1.",
+            )
     for name, column in request.algorithms.items():
         if name in algorithms:
             raise InputError("bad-option", f"Two algorithms are called {name!r}.")

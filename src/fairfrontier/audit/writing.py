@@ -104,9 +104,9 @@ def _tables(record: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
             f"treated {r}": a["treated"][0],
             f"treated {b}": a["treated"][1],
             "treated ratio": a["treated ratio"],
-            "distance": a["distance"]["estimate"],
-            "distance low": a["distance"]["low"],
-            "distance high": a["distance"]["high"],
+            "squared distance": a["distance"]["estimate"],
+            "squared distance low": a["distance"]["low"],
+            "squared distance high": a["distance"]["high"],
         }
         for a in record["algorithms"]
     )
@@ -153,7 +153,9 @@ def _draw(audit: Audit, folder: Path) -> None:
     with matplotlib.rc_context({"svg.hashsalt": "fairfrontier"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         for name, zoom in (("frontier", True), ("feasible-set", False)):
-            axes = audit.frontier.plot(decisions=dict(audit.plan.algorithms), zoom=zoom)
+            axes = audit.frontier.plot(
+                decisions=dict(audit.plan.algorithms), capacity=audit.plan.request.capacity, zoom=zoom
+            )
             for kind, metadata in (("png", None), ("svg", {"Date": None})):
                 axes.figure.savefig(folder / f"{name}.{kind}", dpi=150, metadata=metadata)
             plt.close(axes.figure)
