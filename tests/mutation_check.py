@@ -52,7 +52,7 @@ KERNEL_TESTS = (
 )
 OTHER_TESTS = (
     *("inference_errors", "support_against_r", "inference_against_r", "frontier_errors", "frontier_properties"),
-    *("capacity_against_definition", "regret_against_definition", "numerical_edges", "invariances"),
+    *("capacity_against_definition", "regret_against_definition", "invariances"),
 )
 EXAMPLES = 15
 """Most examples of a property-based test."""

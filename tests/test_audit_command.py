@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from functools import partial
 from importlib.resources import files
 
@@ -26,7 +27,7 @@ from fairfrontier.audit.plan import make_plan
 from fairfrontier.audit.request import AuditRequest, read_config
 from fairfrontier.audit.running import run_audit, variants
 from fairfrontier.cli import app
-from fairfrontier.errors import InputError, LearnerError
+from fairfrontier.errors import EmptySetWarning, InputError, LearnerError
 from fairfrontier.reporting.wording import CHIPS, HEADLINES
 
 SCHEMA = json.loads(files("fairfrontier.reporting").joinpath("audit.schema.json").read_text(encoding="utf-8"))
@@ -617,6 +618,21 @@ def test_only_the_way_that_decides_may_not_fail(monkeypatch):
     ]
     assert record["algorithms"][0]["both_ways"].endswith("could not be worked out; see the warnings.")
     VALIDATOR.validate(json.loads(json.dumps(dict(record) | {"created": "2024-01-01T12:00:00"})))
+
+
+def test_warnings_of_distances_and_sets_are_told_once(monkeypatch):
+    settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
+    plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
+    before = run_audit(plan).record["warnings"]
+    make_record = running.make_record
+
+    def and_warn(*arguments, **options):
+        for text in [*before, "The set is empty."]:
+            warnings.warn(text, EmptySetWarning, stacklevel=2)
+        return make_record(*arguments, **options)
+
+    monkeypatch.setattr(running, "make_record", and_warn)
+    assert run_audit(plan).record["warnings"] == [*before, "The set is empty."]
 
 
 def test_no_jobs_are_refused():

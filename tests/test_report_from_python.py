@@ -65,7 +65,35 @@ def test_capacity_and_lotteries(fitted, tmp_path):
     record = json.loads(path.read_text())
     shares = np.array([rule["treated"] for rule in record["rules"]]) @ ff.sample_.mu
     assert (shares <= 0.2 + 1e-9).all()
-    assert record["settings"]["capacity"] == 0.2
+    assert record["settings"]["capacity"] == record["algorithms"][0]["lda"]["capacity"] == 0.2
+    assert not record["settings"]["bounded"]
+
+
+def test_bounds_weights_clusters_and_predictions_from_outside_are_recorded(fitted, tmp_path):
+    ff, decisions = fitted
+    whole = json.loads(ff.to_json(tmp_path / "record.json", decisions).read_text())
+    plain = {"bounded": False, "weighted": False, "clusters": None}
+    assert plain.items() <= whole["settings"].items()
+    assert not whole["learner"]["external"]
+    n, sample = ff.n_obs_, ff.sample_
+    other = FairFrontier(n_boot=99, random_state=1).fit(
+        None,
+        sample.y,
+        sensitive_features=sample.is_r,
+        upper=0.3,
+        sample_weight=np.arange(n) % 3 + 1.0,
+        clusters=np.arange(n) // 4,
+        external_nuisance=ff.nuisance_.predictions[0],
+    )
+    record = json.loads(other.to_json(tmp_path / "record.json", decisions).read_text())
+    for part in ("settings", "learner", "algorithms"):
+        jsonschema.validate({part: record[part]}, SCHEMA | {"required": [part]})
+    assert {"bounded": True, "weighted": True, "clusters": n // 4}.items() <= record["settings"].items()
+    assert record["learner"]["external"]
+    test = other.test_lda(decisions)
+    assert record["algorithms"][0]["lda"]["bounded"]
+    assert test.verdict == "not-comparable"  # it treats more people than a chance of 0.3 allows
+    assert "or the limits set on the rules (bounds on the chance of treatment) exclude it" in test.summary()
 
 
 def test_fields_are_those_of_the_schema(fitted, tmp_path):

@@ -232,6 +232,48 @@ def test_a_finding_that_does_not_survive_the_correction_is_marked(record, read):
     assert "the p-value is 0.090, above the level of 0.05" in text
 
 
+def test_limits_on_the_rules_are_told_and_named_as_a_reason(record, read):
+    assert "Bounds." not in read.text
+    assert "because of the limits set on them" not in read.text
+    for limit, box in (({"bounded": True}, "Bounds."), ({"capacity": 0.2}, "Capacity.")):
+        text = Reader(render(record | {"settings": record["settings"] | limit})).text
+        assert text.count(box) == 1
+        assert text.count("because of the limits set on them") == 1  # of the three algorithms one is not comparable
+
+
+def test_nothing_is_vouched_for_behind_predictions_from_outside(record, read):
+    claims = ("learned out of fold", "holds its level with any learner", "from out-of-fold predictions")
+    assert all(read.text.count(words) == 1 for words in claims)
+    assert "Predictions from outside." not in read.text
+    text = Reader(render(record | {"learner": record["learner"] | {"external": True}})).text
+    assert not any(words in text for words in claims)
+    assert "Predictions from outside." in text
+    assert "every verdict of this report is void" in text
+
+
+def test_a_capacity_takes_directions_from_a_grid_and_repetitions_are_told(record, read):
+    assert "estimated exactly in every direction" in read.text
+    assert "twice their median" not in read.text
+    settings = record["settings"] | {"capacity": 0.2, "n_rep": 3}
+    text = Reader(render(record | {"settings": settings})).text
+    assert "estimated on a grid of directions, because of the capacity" in text
+    assert "With 3 repetitions of the cross-fitting p-values are twice their median" in text
+
+
+def test_an_interval_without_ends_is_shown_as_such(record):
+    copy = json.loads(json.dumps(record))
+    copy["algorithms"][0]["distance"] |= {"low": None, "high": None}
+    assert "95% interval n/a to n/a" in Reader(render(copy)).text
+
+
+@pytest.mark.parametrize(
+    ("alpha", "words"), [(0.05, "95%"), (0.025, "97.5%"), (0.05 / 3, "98.333%"), (1e-5, "99.999%")]
+)
+def test_levels_are_not_rounded_up(record, alpha, words):
+    text = Reader(render(record | {"alpha": alpha})).text
+    assert f"hold together with {words} for a rule named beforehand" in text
+
+
 def test_an_alternative_that_is_not_confirmed_is_marked(record, read):
     assert "Not confirmed." not in read.text
     witness = record["algorithms"][0]["lda"]["witness"] | {"confirmed": False}
@@ -249,12 +291,19 @@ def test_verdicts_that_hang_on_a_choice_are_marked(record, read):
 
 
 def test_selection_rates_further_apart_are_told(record):
-    words = "Its selection rates are further apart than those of the algorithm."
-    for ratio, told in ((0.1, True), (0.9, False)):
-        witness = record["algorithms"][0]["lda"]["witness"] | {"selection_ratio": ratio}
-        copy = changed(record, witness=witness)
-        copy["algorithms"][0]["treated ratio"] = 0.5
-        assert (words in Reader(render(copy)).text) is told
+    words = "Its selection rates are further apart than those of the algorithm"
+    for now, then, told in (
+        ([0.5, 0.4], [0.5, 0.2], f"{words}."),
+        ([0.8, 0.9], [0.1, 0.15], f"{words} by their ratio, though not by their difference."),
+        ([0.1, 0.15], [0.7, 0.9], f"{words} by their difference, though not by their ratio."),
+        ([0.5, 0.2], [0.5, 0.4], None),
+    ):
+        rates = {"selection_rate": then, "selection_ratio": min(then) / max(then)}
+        copy = changed(record, witness=record["algorithms"][0]["lda"]["witness"] | rates)
+        copy["algorithms"][0] |= {"treated": now, "treated ratio": min(now) / max(now)}
+        text = Reader(render(copy)).text
+        assert (told or "The alternative is") in text
+        assert (words in text) is (told is not None)
 
 
 def test_banning_the_group_is_told_either_way(record):
@@ -273,7 +322,6 @@ def test_a_capacity_is_told_with_what_ignores_it(record, read):
     text = Reader(render(record | {"settings": record["settings"] | {"capacity": 0.25}})).text
     assert "only with rules that select at most 25.0% of people" in text
     assert "The points R, B and F, the question about the group and the distance" in text
-    assert text.count("Or it selects more people than the rules it is compared with may.") == 1
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from .audit.request import AuditRequest, override, read_config
 from .audit.running import run_audit
 from .audit.writing import PAGE, RECORD, check_folder, write_audit
 from .errors import FairFrontierError, InputError
+from .inference.levels import p_value_text
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Audit decision algorithms for two groups.")
 
@@ -195,7 +196,8 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> bo
         result = run_audit(plan, n_jobs=jobs, progress=_unless_interrupted(progress))
     write_audit(result, out)
     for algorithm in result.record["algorithms"]:
-        told = f"{algorithm['name']}: {algorithm['headline']} (p-value {algorithm['lda']['p_value']:.3f})"
+        p_value = p_value_text(algorithm["lda"]["p_value"], result.record["alpha"])
+        told = f"{algorithm['name']}: {algorithm['headline']} (p-value {p_value})"
         console.print(printable(told))
     for warning in result.record["warnings"]:
         console.print(f"Mind: {printable(warning)}")

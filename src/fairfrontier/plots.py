@@ -14,6 +14,7 @@ from scipy import stats
 
 from ._typing import FloatArray
 from .capacity import cap
+from .inference.levels import confidence_text
 from .sets import attained_hull
 
 if TYPE_CHECKING:
@@ -58,12 +59,18 @@ def plot_frontier(
         ax.fill(*polygon.T, facecolor=_SET, edgecolor="#d9a79a", linewidth=0.8, label="feasible set (estimate)")
     if region is not None:
         ax.add_patch(PathPatch(_with_holes(region.polygons), facecolor=_REGION, alpha=0.45, linewidth=0.0))
-        ax.fill([], [], facecolor=_REGION, alpha=0.45, label=f"{1 - region.alpha:.0%} confidence set, point by point")
+        ax.fill(
+            [],
+            [],
+            facecolor=_REGION,
+            alpha=0.45,
+            label=f"{confidence_text(region.alpha)} confidence set, point by point",
+        )
     shown_sets = []
     if skew is not None:
         best = skew.confidence_set
         shown_sets = [best.outline_r, best.outline_b]
-        label = f"joint {1 - best.alpha:.0%} confidence set of the best points"
+        label = f"joint {confidence_text(best.alpha)} confidence set of the best points"
         for k, outline in enumerate(shown_sets):
             style = {"edgecolor": _CURVE, "linestyle": ":", "linewidth": 1.2, "label": label if k == 0 else None}
             ax.fill(*outline.T, fill=False, **style)

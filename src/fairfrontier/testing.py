@@ -113,8 +113,9 @@ class FrontierTester(FrontierEstimator):
         ]
         rates: list[FloatArray | None] = [self._group_means(a) for a in algorithms.decisions]
         rates += [None] * len(algorithms.fixed)
+        bounded = self.support_function_.scores.lower is not None
         tests = [
-            LDATest(name, self.groups_, method, level, evidence, rate, evidence.p_value)
+            LDATest(name, self.groups_, method, level, evidence, rate, evidence.p_value, capacity, bounded)
             for name, evidence, rate in zip(algorithms.names, combine(found, self._central), rates, strict=True)
         ]
         tests = adjust(tests)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ import pandas as pd
 from .._progress import Report
 from ..errors import FairFrontierError, FairFrontierWarning, InputError
 from ..frontier import FairFrontier
+from ..inference.levels import p_value_text
 from ..inference.results import LDATests
 from ..reporting.record import make_record, plain
 from ..reporting.wording import CHIPS
@@ -92,13 +93,14 @@ def run_audit(plan: AuditPlan, *, n_jobs: int | None = None, progress: Report | 
                 continue
         if variant.decides:
             decisive = ff
-            caught = sorted({str(w.message) for w in found if issubclass(w.category, FairFrontierWarning)})
+            caught = sorted(_ours(found))
         lines.append(_line(plan, variant, tests))
     assert decisive is not None
     tell(len(ways), len(ways) + 1, "gathering the results")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairFrontierWarning)  # told above
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", FairFrontierWarning)
         record = make_record(decisive, plan.algorithms, capacity=plan.request.capacity)
+    caught += sorted(_ours(found) - set(caught))
     record["title"] = plan.request.title or _title(plan)
     record["robustness"] = lines
     record["warnings"] = caught + [f"{column}: {what}." for column, what in plan.noted.items()]
@@ -129,6 +131,11 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
     return ff.fit(X, plan.y, sensitive_features=plan.group, sample_weight=plan.weights, clusters=plan.clusters)
 
 
+def _ours(found: Sequence[warnings.WarningMessage]) -> set[str]:
+    """What the package warned of."""
+    return {str(w.message) for w in found if issubclass(w.category, FairFrontierWarning)}
+
+
 def _described(variant: Variant, plan: AuditPlan) -> str:
     score = "" if plan.score is None else f", {'with' if variant.with_score else 'without'} the score"
     return f"{'the verdict' if variant.decides else 'sensitivity'}, {variant.learner}, seed {variant.seed}{score}"
@@ -157,8 +164,8 @@ def _tell_both_ways(record: dict[str, Any]) -> None:
             algorithm["both_ways"] = f"{told} The other way could not be worked out; see the warnings."
         else:
             found = other["algorithms"][algorithm["name"]]
-            way = other["covariates"].capitalize()
-            algorithm["both_ways"] = f"{told} {way}: {CHIPS[found['verdict']]}, p-value {found['p_value']:.3f}."
+            way, p_value = other["covariates"].capitalize(), p_value_text(found["p_value"], record["alpha"])
+            algorithm["both_ways"] = f"{told} {way}: {CHIPS[found['verdict']]}, p-value {p_value}."
 
 
 def _account(plan: AuditPlan) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from .._typing import FloatArray
 from ..errors import EmptySetWarning, InputError
 from ..sets import Position
 from .distance import Fairest, Method, Metric
-from .levels import check_level
+from .levels import check_level, confidence_text
 
 _CASES: dict[Position, str] = {
     "crosses": "the feasible set crosses the line of equal risks",
@@ -166,7 +166,7 @@ class DistanceInterval:
             f"Fairest point: group {r} {fairest.risk[0]:.4f} ({ends[0, 0]:.4f} to {ends[0, 1]:.4f}), group {b} "
             f"{fairest.risk[1]:.4f} ({ends[1, 0]:.4f} to {ends[1, 1]:.4f}); its rule weighs the risks "
             f"{fairest.weights[0]:.2f} ({r}) to {fairest.weights[1]:.2f} ({b}).",
-            f"Distance ({self.metric.name}): {self.estimate:.5f}, {1 - self.alpha:.0%} interval {low:.5f} to "
+            f"Distance ({self.metric.name}): {self.estimate:.5f}, {confidence_text(self.alpha)} interval {low:.5f} to "
             f"{high:.5f}.",
         ]
         for case, part in self.cases.items():
@@ -194,8 +194,8 @@ class DistanceDifference:
         """Say in plain words which algorithm is nearer, if the data tell."""
         low, high = self.interval
         text = (
-            f"Distance of {self.first} minus that of {self.second}: {self.estimate:.5f}, {1 - self.alpha:.0%} interval "
-            f"{low:.5f} to {high:.5f}."
+            f"Distance of {self.first} minus that of {self.second}: {self.estimate:.5f}, "
+            f"{confidence_text(self.alpha)} interval {low:.5f} to {high:.5f}."
         )
         if low > 0.0:
             return f"{text} {self.second} is nearer to the fairest point."

@@ -12,7 +12,7 @@ import pandas as pd
 
 from .._typing import FloatArray
 from .lda import Evidence, Method
-from .levels import check_level, critical_value, critical_value_error, holm
+from .levels import check_level, confidence_text, critical_value, critical_value_error, holm
 from .witness import Witness
 
 Verdict = Literal["lda-shown", "no-evidence", "not-comparable"]
@@ -30,7 +30,10 @@ class LDATest:
     * ``"not-comparable"``: the algorithm's risks lie outside the estimated feasible set. The learner is too weak, or
       the algorithm uses information outside the covariates.
 
-    ``p_value`` belongs to ``method``; ``p_value_adjusted`` is Holm's over the algorithms tested together.
+    ``p_value`` belongs to ``method``; ``p_value_adjusted`` is Holm's over the algorithms tested together. The
+    alternatives considered treat at most a share ``capacity`` of people, if it is given, and keep to the bounds of the
+    fit, if ``bounded``. With several repetitions of the cross-fitting p-values combine them all, and everything else is
+    of the most central one.
     """
 
     name: str
@@ -40,6 +43,8 @@ class LDATest:
     evidence: Evidence
     selection_rate: FloatArray | None
     p_value_adjusted: float
+    capacity: float | None = None
+    bounded: bool = False
 
     @property
     def risk(self) -> FloatArray:
@@ -126,6 +131,12 @@ class LDATest:
         """Smaller selection rate over the larger one, or None for risks without decisions."""
         return None if self.selection_rate is None else _ratio(self.selection_rate)
 
+    @property
+    def limits(self) -> str:
+        """What limits the rules that the algorithm is compared with, in words; empty if nothing does."""
+        capacity = [] if self.capacity is None else [f"at most {100 * self.capacity:.4g}% of people treated"]
+        return ", ".join(capacity + ["bounds on the chance of treatment"] * self.bounded)
+
     def at(self, alpha: float) -> LDATest:
         """The same evidence judged at another level."""
         return replace(self, alpha=check_level(alpha, len(self.draws)))
@@ -150,6 +161,8 @@ class LDATest:
             "feasibility_p_value": self.evidence.feasibility_p_value,
             "reject": self.reject,
             "n_boot": len(self.draws),
+            "capacity": self.capacity,
+            "bounded": self.bounded,
             "risk": self.risk.tolist(),
             "selection_rate": None if self.selection_rate is None else self.selection_rate.tolist(),
             "selection_ratio": self.selection_ratio,
@@ -178,7 +191,7 @@ class LDATest:
     def summary(self) -> str:
         """Say in plain words what the test shows and what it does not show."""
         r, b = self.groups
-        level = f"{1 - self.alpha:.0%}"
+        level = confidence_text(self.alpha)
         lines = [
             f"Is there a less discriminatory alternative to {self.name}?",
             f"Risks: group {r} {self.risk[0]:.4f}, group {b} {self.risk[1]:.4f}, "
@@ -200,7 +213,9 @@ class LDATest:
             lines.append(
                 "The comparison does not apply: the algorithm's risks lie outside the estimated feasible set (p-value "
                 f"{self.evidence.feasibility_p_value:.4f}). Either the learner is too weak to reach them or "
-                "the algorithm uses information outside the covariates; try a stronger learner, or add the "
+                "the algorithm uses information outside the covariates"
+                + (f", or the limits set on the rules ({limits}) exclude it" if (limits := self.limits) else "")
+                + "; try a stronger learner, or add the "
                 "algorithm's own score as a covariate. This shows neither an alternative nor its absence."
             )
         else:
@@ -230,12 +245,14 @@ def _describe(w: Witness, groups: tuple[Any, Any], alpha: float, level: str) -> 
         "one rule" if len(w.shares) == 1 else f"a lottery between two rules ({w.shares[0]:.0%} and {w.shares[1]:.0%})"
     )
     status = (
-        "this alternative is itself confirmed: all three bounds clear zero"
+        "all three bounds clear zero, so this alternative counts as confirmed"
         if w.confirmed(alpha)
         else "existence is shown, this particular alternative is not yet confirmed"
     )
     return [
-        f"An alternative, {kind}. Gains: {gains}; the bounds hold together with level {level}; {status}.",
+        f"An alternative, {kind}. Gains: {gains}; {status}. The bounds ({level}, all three together) are those of a "
+        "rule named beforehand; this one is shown because the test rejected on the same rows, so its gains tend to be "
+        "overstated.",
         _rates("The alternative", w.selection_rate, groups),
     ]
 

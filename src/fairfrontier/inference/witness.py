@@ -105,13 +105,17 @@ class Witness:
     gain_draws: FloatArray
 
     def lower_bounds(self, alpha: float) -> FloatArray:
-        """Lower confidence bounds (3,) that hold for all three gains together with level 1 - alpha."""
+        """Lower confidence bounds (3,) for all three gains together.
+
+        Their level is 1 - alpha for a rule named beforehand. A witness is looked at only where the test has rejected on
+        the same rows, and there they hold less often.
+        """
         # gain >= estimate - c se for all three, c the quantile of max_j (draw_j - estimate_j) / se_j
         below: FloatArray = self.gain - self._reach(alpha, lambda errors: errors)
         return below
 
     def intervals(self, alpha: float) -> FloatArray:
-        """Confidence intervals (3, 2) that hold for all three gains together with level 1 - alpha."""
+        """Confidence intervals (3, 2) for all three gains together; their level is that of the lower bounds."""
         reach = self._reach(alpha, np.abs)
         return np.column_stack([self.gain - reach, self.gain + reach])
 

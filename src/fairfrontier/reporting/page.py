@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from ..errors import MissingDependencyError
+from ..inference.levels import confidence_text, p_value_text
 from .wording import CHIPS, CITATION, MEANINGS, REFERENCES, SETTINGS
 
 
@@ -86,8 +87,9 @@ def _filters(shares: bool, alpha: float) -> dict[str, Callable[..., str]]:
         "risk": (lambda value: _share(value, 2)) if shares else _number,
         "change": change,
         "bare": (lambda value: _points(value, unit="")) if shares else _number,
-        "root_change": lambda value: change(math.sqrt(max(value, 0.0))),
-        "p": lambda value: _p_value(value, alpha),
+        "root_change": lambda value: change(None if value is None else math.sqrt(max(value, 0.0))),
+        "level": confidence_text,
+        "p": lambda value: p_value_text(value, alpha),
         "number": _number,
         "count": lambda value: f"{value:,}",
         "when": _when,
@@ -112,16 +114,6 @@ def _signed(text: str) -> str:
     if not text.startswith("-"):
         return text
     return "\u2212" + text[1:] if text.strip("-0.%") else text[1:]
-
-
-def _p_value(value: float, alpha: float) -> str:
-    """Three decimals; more where rounding would put the p-value on the other side of the level."""
-    if value < 0.0005:
-        return "<0.001"
-    digits = 3
-    while digits < 9 and (float(f"{value:.{digits}f}") <= alpha) != (value <= alpha):
-        digits += 1
-    return f"{value:.{digits}f}"
 
 
 def _when(text: str) -> str:

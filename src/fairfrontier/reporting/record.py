@@ -124,6 +124,9 @@ def _settings(ff: FairFrontier, capacity: float | None) -> dict[str, Any]:
         "bias_correction": ff.bias_correction,
         "jitter": ff.nuisance_.jitter,
         "capacity": capacity,
+        "bounded": ff.support_function_.scores.lower is not None,
+        "weighted": ff.sample_.weighted,
+        "clusters": None if ff.sample_.clusters is None else len(np.unique(ff.sample_.clusters)),
         "random_state": ff.random_state if isinstance(ff.random_state, int) else None,
     }
 
@@ -154,6 +157,7 @@ def _learner(ff: FairFrontier) -> dict[str, Any]:
     ]
     return {
         "name": ff.nuisance_.learner,
+        "external": ff.nuisance_.folds is None,
         "quality": lines,
         "words": explain_learner(quality, ff.groups_),
         "conditions": ff.diagnostics_.lines(),

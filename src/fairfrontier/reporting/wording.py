@@ -35,7 +35,7 @@ LIMITS = (
 )
 SETTINGS = {
     "loss": "Loss",
-    "learner": "Learner named beforehand",
+    "learner": "Learner",
     "learner_params": "Options of the learner",
     "n_folds": "Folds of the cross-fitting",
     "n_rep": "Repetitions of the cross-fitting",
@@ -43,8 +43,13 @@ SETTINGS = {
     "bias_correction": "Bias correction",
     "jitter": "Jitter of nuisance pairs",
     "capacity": "Largest share of people a rule may select",
+    "bounded": "Bounds on the chance of being selected",
+    "weighted": "Sampling weights",
+    "clusters": "Clusters of rows",
     "random_state": "Seed",
 }
+TARGET = "what treatment changes in the loss, counted as zero in the other group"
+"""What a learner predicts for a group."""
 REFERENCES = (
     'Liu, Yiqi and Molinari, Francesca (2025): "Inference for an Algorithmic Fairness-Accuracy Frontier". The tests, '
     "the confidence sets and the distance.",
@@ -74,9 +79,11 @@ def explain_learner(quality: pd.DataFrame, groups: tuple[Any, Any]) -> list[str]
             continue
         r2 = known.median()
         how = (
-            "predicts what treatment changes in the loss no better than its mean (median over folds)"
+            f"predicts {TARGET} no better than its mean"
             if r2 <= 0.0
-            else f"explains {r2:.1%} of the variation in what treatment changes in the loss (median over folds)"
+            else f"explains {r2:.1%} of the variation in {TARGET}"
         )
-        lines.append(f"Group {label}: the learner {how}.")
+        lines.append(f"Group {label}: the learner {how} (median over folds).")
+    if lines:
+        lines.append("This mixes how well the outcome is predicted and how well the group is.")
     return lines
