@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -248,6 +249,75 @@ def test_folds_are_stratified_and_random():
     assert (np.ptp(counts, axis=0) <= 1).all()
     assert np.ptp(counts.sum(axis=1)) <= 1
     assert (fold != _stratified_folds(label, 5, np.random.default_rng(1))).any()
+
+
+def held_out_rows(monkeypatch, *data, clusters, **options):
+    """Rows that each tuning fold holds out, and the model."""
+    held, original = [], l1_logistic._held_out_loss
+
+    def record(design, held_out, *rest):
+        held.append(np.flatnonzero(held_out))
+        return original(design, held_out, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(l1_logistic, "_held_out_loss", record)
+        model = L1LogisticRegression(n_penalties=20, random_state=0, **options).fit(*data, clusters=clusters)
+    return held, model
+
+
+@pytest.mark.parametrize(("n_clusters", "n_folds"), [(40, 10), (3, 3), (2, 2)])
+def test_tuning_folds_never_split_a_cluster(monkeypatch, n_clusters, n_folds):
+    X, y, weight = three_classes(n=150, p=4)
+    clusters = np.random.default_rng(3).permutation(np.arange(150) % n_clusters)
+    held, _ = held_out_rows(monkeypatch, X, y, weight, clusters=[f"c{c}" for c in clusters])
+    assert len(held) == n_folds
+    assert sorted(np.concatenate(held)) == list(range(150))
+    sets = [set(clusters[rows]) for rows in held]
+    assert sum(len(s) for s in sets) == len(set.union(*sets)) == n_clusters
+    # rows without weight leave the others' clusters as they are
+    weight = np.where(np.arange(150) % 4 == 0, 0.0, weight)
+    held, model = held_out_rows(monkeypatch, X, y, weight, clusters=clusters)
+    kept = weight > 0
+    again, same = held_out_rows(monkeypatch, X[kept], y[kept], weight[kept], clusters=clusters[kept])
+    assert all(np.array_equal(a, b) for a, b in zip(held, again, strict=True))
+    assert model.penalty_ == same.penalty_
+    assert not set.intersection(*(set(clusters[kept][rows]) for rows in held[:2]))
+
+
+def test_one_cluster_is_split_and_clusters_without_a_second_class_leave_nothing_to_compare(monkeypatch):
+    X, y, _ = three_classes(n=100, p=4)
+    held, model = held_out_rows(monkeypatch, X, y, clusters=np.zeros(100))
+    assert len(held) == 10
+    assert np.isfinite(model.cv_log_loss_).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        held, model = held_out_rows(monkeypatch, X, y > 0, clusters=y > 0)
+    assert len(held) == 2
+    assert np.isnan(model.cv_log_loss_).all()
+    assert model.penalty_ == model.penalties_[0]
+
+
+def test_near_copies_in_clusters_leave_the_penalty_alone():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = 0.7 * X[:, 0] + rng.normal(size=200) > 0
+    person = np.repeat(np.arange(200), 6)
+    copies = X[person] + rng.normal(0, 0.01, (1200, 5))
+    alone = L1LogisticRegression(random_state=0).fit(X, y).penalty_
+    split = L1LogisticRegression(random_state=0).fit(copies, y[person]).penalty_
+    whole = L1LogisticRegression(random_state=0).fit(copies, y[person], clusters=person).penalty_
+    assert split < alone / 4
+    assert alone / 2 < whole < 2 * alone
+
+
+@pytest.mark.parametrize(
+    ("clusters", "code"),
+    [([0, 1], "length-mismatch"), ([[0], [1], [1]], "length-mismatch"), ([0, None, 1], "missing-values")],
+)
+def test_clusters_are_checked(clusters, code):
+    with pytest.raises(InputError) as caught:
+        L1LogisticRegression(0.1).fit([[1.0], [2.0], [4.0]], [0, 1, 1], clusters=clusters)
+    assert caught.value.code == code
 
 
 @pytest.mark.parametrize("n_rare", [1, 2])

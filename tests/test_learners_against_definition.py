@@ -5,15 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LassoCV, LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from fairfrontier.folds import deal, deal_training_rows
+from fairfrontier.l1_logistic import L1LogisticRegression
 from fairfrontier.learners import (
     PRESETS,
+    DirectLearner,
     FactoredLearner,
     Family,
     GroupPrediction,
@@ -25,8 +29,9 @@ from fairfrontier.learners import (
     resolve_learner,
     simplex_weights,
 )
-from fairfrontier.learners.estimators import seeded, weight_keywords
-from fairfrontier.learners.families import boosting_family, rows_per_tree
+from fairfrontier.learners.composite import PartiallyLinearLearner, StackLearner
+from fairfrontier.learners.estimators import cluster_keywords, seeded, weight_keywords
+from fairfrontier.learners.families import boosting_family, lasso_family, lasso_model, rows_per_tree
 
 SEED = np.random.SeedSequence(7)
 
@@ -320,3 +325,153 @@ def test_growing_search_leaves_a_constant_alone():
     assert family.tune(X, z, None, np.random.SeedSequence(1)) is None
     z[:2] = 1.0  # in some training folds z is constant or nearly so
     assert family.tune(X, z, None, np.random.SeedSequence(1)) in family.grid
+
+
+# --- clusters ----------------------------------------------------------------------------------------------
+
+
+class Recorder(RegressorMixin, BaseEstimator):
+    """Predicts the mean, and notes which clusters (the first column) it was fitted on and asked for."""
+
+    seen: list = []  # noqa: RUF012 (clones must share it)
+
+    def __init__(self, knob=0):
+        self.knob = knob
+
+    def fit(self, X, y, sample_weight=None):
+        self.trained_, self.mean_ = set(X[:, 0]), np.mean(y)
+        return self
+
+    def predict(self, X):
+        Recorder.seen.append((self.trained_, set(X[:, 0])))
+        return np.full(len(X), self.mean_)
+
+
+def clustered_rows(n_clusters, weighted=False, values=(-1.0, 1.0)):
+    """Rows whose first covariate is their cluster; clusters differ in size."""
+    data = rows(values=values, weighted=weighted)
+    clusters = np.random.default_rng(2).permutation(np.arange(300) ** 2 % (2 * n_clusters) % n_clusters)
+    clusters = np.where(np.arange(300) < n_clusters, np.arange(300), clusters)
+    X = np.column_stack([clusters, data.X])
+    return replace(data, X=X, clusters=10 + 3 * clusters)
+
+
+RECORDED = Family(None, Recorder())
+RECORDING = {
+    "grid": DirectLearner("grid", replace(RECORDED, grid=({"knob": 0}, {"knob": 1}))),
+    "factored": FactoredLearner("factored", replace(RECORDED, grid=({"knob": 0}, {"knob": 1}))),
+    "stack": StackLearner("stack", (DirectLearner("r", RECORDED),)),
+    "partially-linear": PartiallyLinearLearner("partially linear", RECORDED, (1, 2)),
+}
+
+
+@pytest.mark.parametrize("values", [(-1.0, 1.0), tuple(np.linspace(-1, 1, 80))], ids=["classes", "numbers"])
+@pytest.mark.parametrize("name", RECORDING)
+def test_inner_folds_never_split_a_cluster(name, values):
+    learner, data = RECORDING[name], clustered_rows(40, values=values)
+
+    def recorded(given):
+        Recorder.seen.clear()
+        learner.fit("r", given, SEED)
+        return list(Recorder.seen)
+
+    pairs = recorded(data)
+    assert len(pairs) >= 5
+    assert all(not trained & held for trained, held in pairs)
+    inside = data.X[data.is_r if name == "factored" else slice(None), 0]
+    assert set.union(*(held for _, held in pairs)) == set(inside)
+    assert any(trained & held for trained, held in recorded(replace(data, clusters=None)))
+
+
+def test_zero_weights_and_subsets_keep_their_clusters():
+    data = clustered_rows(40, weighted=True)
+    order = np.random.default_rng(0).permutation(300)[:200]
+    np.testing.assert_array_equal(data.take(order).clusters, data.clusters[order])
+    np.testing.assert_array_equal(data.members("b").clusters, data.clusters[~data.is_r])
+    assert rows().take(order).clusters is None
+    data = replace(data, weight=np.where(np.arange(300) % 3 == 0, 0.0, data.weight))
+    Recorder.seen.clear()
+    RECORDING["grid"].tune("r", data, SEED)
+    assert all(not trained & held for trained, held in Recorder.seen)
+
+
+def splits_of_the_lasso(monkeypatch, data, **options):
+    splits, original = [], LassoCV.fit
+
+    def fit(self, X, y, sample_weight=None, **params):
+        splits.extend(list(self.cv.split(X)) if hasattr(self.cv, "split") else self.cv)
+        return original(self, X, y, sample_weight, **params)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LassoCV, "fit", fit)
+        part = DirectLearner("lasso", lasso_family(**options)).fit("r", data, SEED)
+    return splits, part.estimator.named_steps["model"]
+
+
+def test_the_lasso_never_splits_a_cluster(monkeypatch):
+    data = clustered_rows(40, weighted=True)
+    splits, model = splits_of_the_lasso(monkeypatch, data)
+    assert len(splits) == 10 == model.mse_path_.shape[1]
+    assert isinstance(model.cv, KFold)
+    for train, held in splits:
+        assert sorted([*train, *held]) == list(range(300))
+        assert not set(data.clusters[train]) & set(data.clusters[held])
+    splits, _ = splits_of_the_lasso(monkeypatch, replace(data, clusters=None))
+    assert any(set(data.clusters[train]) & set(data.clusters[held]) for train, held in splits)
+
+
+def test_without_clusters_the_lasso_is_the_plain_one():
+    data = rows(values=np.linspace(-1, 1, 80))
+    ours = seeded(lasso_model(50, 10), SEED)
+    theirs = LassoCV(alphas=50, cv=ours.named_steps["model"].cv, max_iter=10_000)
+    ours.fit(data.X, data.dl)
+    theirs.fit(ours.named_steps["columns"].transform(data.X), data.dl)
+    assert np.array_equal(ours.named_steps["model"].mse_path_, theirs.mse_path_)
+    assert np.array_equal(ours.named_steps["model"].coef_, theirs.coef_)
+
+
+@pytest.mark.parametrize("n_folds", [3, 10, 100])
+def test_whole_clusters_are_dealt_evenly_to_as_many_folds_as_there_can_be(n_folds):
+    data = clustered_rows(40)
+    strata = 2 * (data.dl > 0) + data.is_r
+    folds = deal_training_rows(strata, n_folds, np.random.default_rng(0), data.clusters)
+    k = min(n_folds, 40)
+    assert set(folds) == set(range(k))
+    assert all(len(set(folds[data.clusters == c])) == 1 for c in data.clusters)
+    if n_folds == 3:
+        counts = np.array([np.bincount(strata[folds == fold], minlength=4) for fold in range(k)])
+        assert np.ptp(counts.sum(axis=1)) <= 5
+        assert (np.ptp(counts, axis=0) <= 10).all()
+    # without clusters, and with one that cannot be kept together, rows are dealt as ever
+    plain = deal(strata, n_folds, np.random.default_rng(0))
+    for clusters in (None, np.full(300, 7)):
+        dealt = deal_training_rows(strata, n_folds, np.random.default_rng(0), clusters)
+        np.testing.assert_array_equal(dealt, plain)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n_clusters", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("logit-lasso", {}),
+        ("lasso", {}),
+        ("boosting", {}),
+        ("factored-logit", {}),
+        ("partially-linear", {"linear": (1, 2)}),
+        ("stack", {"members": ("lasso", "factored-logit")}),
+    ],
+)
+def test_fewer_clusters_than_tuning_folds(name, options, n_clusters):
+    data, learner = clustered_rows(n_clusters), resolve_learner(name, **options)
+    assert np.isfinite(fit_learner(learner, data, SEED).predict(data.X).delta_theta).all()
+    # every cluster with one class, so that no training fold knows the held-out one
+    data = replace(data, dl=np.where(data.clusters == 10, 1.0, -1.0), is_r=np.arange(300) % 2 == 0)
+    assert np.isfinite(fit_learner(learner, data, SEED).predict(data.X).delta_theta).all()
+
+
+def test_where_clusters_go():
+    assert cluster_keywords(LogisticRegression()) == ()
+    assert cluster_keywords(GridSearchCV(LogisticRegression(), {"C": [1.0]})) == ()
+    assert cluster_keywords(L1LogisticRegression()) == ("clusters",)
+    assert cluster_keywords(lasso_model(50, 10)) == ("model__clusters",)

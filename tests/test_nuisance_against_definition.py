@@ -10,9 +10,10 @@ from sklearn.metrics import roc_auc_score
 
 from fairfrontier.data import make_sample
 from fairfrontier.errors import WeakLearnerWarning
+from fairfrontier.fitting import Perturbation
 from fairfrontier.folds import make_folds
 from fairfrontier.learners import FactoredLearner, Family, resolve_learner
-from fairfrontier.nuisance import as_seed, cross_fit, external_nuisance, fit_on_all, rotate
+from fairfrontier.nuisance import as_seed, cross_fit, external_nuisance, fit_on_all, rotate, training_rows
 
 
 def make(n=300, seed=0, **options):
@@ -169,6 +170,44 @@ def test_tuning_happens_once_or_in_every_fold():
     every = cross_fit(sample, dl, resolve_learner("logit-lasso", tune_on_folds=True), **options)
     assert len(told) == 6
     assert not np.array_equal(once.predictions, every.predictions)
+
+
+def tuned(learner, sample, dl):
+    """What is tuned on all rows for group "red": a number of trees or a penalty."""
+    (value,) = cross_fit(sample, dl, learner, n_folds=2, random_state=0).tuning["r"].values()
+    return getattr(value, "alpha", value)
+
+
+@pytest.mark.parametrize("learner", ["boosting", "logit-lasso", "lasso"])
+def test_near_copies_in_clusters_leave_the_tuning_alone(learner):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 12))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(float)
+    group = np.where(rng.random(200) < 0.5, "red", "blue")
+    person = np.repeat(np.arange(200), 6)
+    copies = X[person] + rng.normal(0, 0.01, (1200, 12))
+    sample = make_sample(X, y, group, groups=("red", "blue"))
+    repeated = make_sample(copies, y[person], group[person], groups=("red", "blue"), clusters=person)
+    alone = tuned(learner, sample, 1.0 - 2.0 * sample.y)
+    together = tuned(learner, repeated, 1.0 - 2.0 * repeated.y)
+    assert alone / 2.5 < together < 2.5 * alone
+
+
+def test_learners_are_told_the_clusters_also_in_refits():
+    clusters = np.random.default_rng(1).integers(0, 60, 300)
+    sample, dl = make(clusters=clusters)
+    rows, train = training_rows(sample, dl), np.arange(100, 250)
+    # the same clusters by other numbers
+    assert len({*zip(rows.clusters, clusters, strict=True)}) == len({*rows.clusters}) == len({*clusters})
+    weighted, drawn = (
+        Perturbation(np.random.SeedSequence(0), sample.clusters, resample).apply(rows, train)
+        for resample in (False, True)
+    )
+    np.testing.assert_array_equal(weighted.clusters, rows.clusters[train])
+    # copies of a row stay with it
+    cluster_of = {tuple(x): c for x, c in zip(sample.X, rows.clusters, strict=True)}
+    assert [cluster_of[tuple(x)] for x in drawn.X] == drawn.clusters.tolist()
+    assert training_rows(*make()).clusters is None
 
 
 def test_details_name_the_users_groups():

@@ -11,6 +11,9 @@ from .errors import InputError
 MIN_GROUP_ROWS = 2
 """Rows of each group that every fold must hold."""
 
+MOST_STRATA = 10
+"""Most strata that clusters are balanced by; of more, neighbours are put together. Even: two halves stay apart."""
+
 
 def make_folds(
     sample: Sample,
@@ -74,6 +77,20 @@ def deal(strata: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
     return rng.permutation(n_folds)[folds]
 
 
+def deal_training_rows(
+    strata: IntArray, n_folds: int, rng: np.random.Generator, clusters: IntArray | None = None
+) -> IntArray:
+    """Deal training rows to inner folds 0, 1, ..., none of them empty: whole clusters, if there are any.
+
+    There are at most as many folds as rows or clusters. A single cluster cannot be kept together: its rows are dealt.
+    """
+    if clusters is not None:
+        labels, codes = np.unique(clusters, return_inverse=True)
+        if len(labels) > 1:
+            return _deal_clusters(codes, strata, min(n_folds, len(labels)), rng)[codes]
+    return deal(strata, min(n_folds, len(strata)), rng)
+
+
 def _random_folds(sample: Sample, n_folds: int, rng: np.random.Generator, scheme: str) -> IntArray:
     if scheme == "independent":
         if sample.clusters is None:
@@ -89,8 +106,10 @@ def _random_folds(sample: Sample, n_folds: int, rng: np.random.Generator, scheme
 
 def _deal_clusters(clusters: IntArray, strata: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
     """Put whole clusters, large ones first, where they disturb the balance of the strata least."""
-    m = int(clusters.max()) + 1
-    counts = np.bincount(4 * clusters + strata, minlength=4 * m).reshape(m, 4).astype(np.float64)
+    m, n_strata = int(clusters.max()) + 1, int(strata.max()) + 1
+    if n_strata > MOST_STRATA:
+        strata, n_strata = strata * MOST_STRATA // n_strata, MOST_STRATA
+    counts = np.bincount(n_strata * clusters + strata, minlength=n_strata * m).reshape(m, n_strata).astype(np.float64)
     counts = counts[:, counts.any(axis=0)]
     sizes = counts.sum(axis=1, keepdims=True)
     # shares of each stratum, and of all rows, that a cluster holds

@@ -14,6 +14,7 @@ from ._l1_solver import Design, PenalisedLoss
 from ._reading import to_float
 from ._typing import ArrayLike, BoolArray, FloatArray, IntArray
 from .errors import InputError, NotFittedError
+from .folds import deal_training_rows
 
 #: Tolerance of the solutions that only serve as starting points or in cross-validation.
 PATH_TOL = 1e-4
@@ -49,7 +50,8 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         coefficients to zero down to 1/1000 of it (1/100 with no more rows than features). The path ends early
         once the deviance explained has stopped growing or exceeds 0.999.
     n_tuning_folds : int, default 10
-        Folds of the cross-validation, drawn at random within each class.
+        Folds of the cross-validation, drawn at random within each class. With clusters there are at most as many
+        folds as clusters.
     tol : float, default 1e-6
         Largest violation of a first-order condition, as a share of the smallest penalty that sets all
         coefficients to zero (or 1/100 of the penalty used, if that is less).
@@ -74,7 +76,7 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Penalties tried, decreasing; empty if none were.
     cv_log_loss_ : array or None
         Cross-validated log loss at each of `penalties_`. Rows whose class is absent from the rest of the
-        folds are left out of it.
+        folds are left out of it; not a number if these are all rows, and the penalty is the largest then.
     n_iter_ : int
         Newton steps taken by the fits on all rows.
     n_features_in_ : int
@@ -117,11 +119,21 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.random_state = random_state
         self.adaptive = adaptive
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to the features `X` (n, p) and the labels `y` (n,), rows weighted by `sample_weight`."""
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+    ) -> Self:
+        """Fit to the features `X` (n, p) and the labels `y` (n,), rows weighted by `sample_weight`.
+
+        Rows with the same label in `clusters` (n,) stay in one fold of the cross-validation.
+        """
         self._check_options()
         features = _read_features(X)
         label, weight = _read_labels(y, sample_weight, len(features))
+        together = _read_clusters(clusters, len(features))
         self.n_features_in_ = features.shape[1]
         used = weight > 0.0
         self.classes_, code = np.unique(label[used], return_inverse=True)
@@ -143,7 +155,8 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         coefficient = problem.coefficient
         if problem.max_penalty > NO_SIGNAL:
             given = self.penalty is not None
-            converged = self._descend(problem, self.penalty_) if given else self._fit_tuned(problem)
+            together = None if together is None else together[used]
+            converged = self._descend(problem, self.penalty_) if given else self._fit_tuned(problem, together)
             coefficient, self.n_iter_ = problem.coefficient, problem.n_iter
             if self.adaptive:
                 coefficient, settled = self._fit_again(problem)
@@ -162,25 +175,26 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.intercept_ = intercept - (self.coef_ * mean).sum(axis=1)
         return self
 
-    def _fit_tuned(self, problem: PenalisedLoss) -> bool:
+    def _fit_tuned(self, problem: PenalisedLoss, clusters: IntArray | None) -> bool:
         """Minimise at the penalty with the smallest cross-validated log loss."""
         design = problem.design
         path_tol = max(PATH_TOL, self.tol) * problem.max_penalty
         n, p = design.rows.shape
         smallest = 1e-3 if n > p - 1 else 1e-2
         penalties = problem.max_penalty * np.logspace(0.0, np.log10(smallest), self.n_penalties)
-        fold = _stratified_folds(design.label, self.n_tuning_folds, np.random.default_rng(self.random_state))
+        generator = np.random.default_rng(self.random_state)
+        fold = _stratified_folds(design.label, self.n_tuning_folds, generator, clusters)
         path, converged = _solution_path(problem, penalties, path_tol)
         self.penalties_ = penalties[: len(path)]
         loss, counted = np.zeros(len(path)), 0.0
-        for m in range(self.n_tuning_folds):
+        for m in range(fold.max() + 1):
             fold_loss, fold_weight, fold_converged = _held_out_loss(
                 design, fold == m, self.penalties_, path_tol, self.max_iter
             )
             loss += fold_loss
             counted += fold_weight
             converged = converged and fold_converged
-        self.cv_log_loss_ = loss / counted
+        self.cv_log_loss_ = loss / counted if counted > 0.0 else np.full(len(path), np.nan)
         best = int(np.argmin(self.cv_log_loss_))
         self.penalty_ = float(self.penalties_[best])
         problem.move_to(path[best])
@@ -295,8 +309,12 @@ def _held_out_loss(
     return loss, float(weight.sum()), converged
 
 
-def _stratified_folds(label: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:
-    """Return a fold number per row, as many rows of each class in each fold as possible."""
+def _stratified_folds(
+    label: IntArray, n_folds: int, generator: np.random.Generator, clusters: IntArray | None = None
+) -> IntArray:
+    """Return a fold number per row, the rows of each class spread as evenly as possible; clusters stay together."""
+    if clusters is not None:
+        return deal_training_rows(label, n_folds, generator, clusters)
     if len(label) < n_folds:
         raise InputError(
             "bad-folds",
@@ -336,6 +354,17 @@ def _read_features(X: ArrayLike) -> FloatArray:
     if not np.isfinite(features).all():
         raise InputError("non-finite", "X holds missing or infinite values; remove or impute them first.")
     return features
+
+
+def _read_clusters(clusters: ArrayLike | None, n: int) -> IntArray | None:
+    if clusters is None:
+        return None
+    label = np.asarray(clusters)
+    if label.shape != (n,):
+        raise InputError("length-mismatch", f"clusters must hold one label per row, {n}, not shape {label.shape}.")
+    if pd.isna(label).any():
+        raise InputError("missing-values", "clusters holds missing labels; give every row a cluster.")
+    return np.asarray(np.unique(label, return_inverse=True)[1], dtype=np.intp)
 
 
 def _read_labels(y: ArrayLike, sample_weight: ArrayLike | None, n: int) -> tuple[np.ndarray[Any, Any], FloatArray]:

@@ -178,7 +178,8 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Learn the rule from covariates ``X``, outcomes ``y`` and groups ``sensitive_features`` of the same rows.
 
-        ``clusters`` keep rows together in the folds that "rawlsian" and "egalitarian" need.
+        ``clusters`` keep rows together in the folds in which the learner is tuned, and in those that "rawlsian" and
+        "egalitarian" need.
         """
         check_n_jobs(self.n_jobs)
         loss = get_loss(self.loss)

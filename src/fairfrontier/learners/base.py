@@ -26,12 +26,15 @@ class TrainingRows:
         True for group r.
     weight : (n,) array or None
         Sample weights; None when the user gave none.
+    clusters : (n,) integer array or None
+        Numbers of the clusters, whose rows belong into the same inner fold; None when the user gave none.
     """
 
     X: Any
     dl: FloatArray
     is_r: BoolArray
     weight: FloatArray | None = None
+    clusters: IntArray | None = None
 
     def z(self, group: str) -> FloatArray:
         """Return z^g = dl 1{G = g}, whose conditional mean is the nuisance of group "r" or "b"."""
@@ -40,7 +43,8 @@ class TrainingRows:
     def take(self, rows: IntArray) -> "TrainingRows":
         """Select rows by position."""
         weight = None if self.weight is None else self.weight[rows]
-        return TrainingRows(take_rows(self.X, rows), self.dl[rows], self.is_r[rows], weight)
+        clusters = None if self.clusters is None else self.clusters[rows]
+        return TrainingRows(take_rows(self.X, rows), self.dl[rows], self.is_r[rows], weight, clusters)
 
     def members(self, group: str) -> "TrainingRows":
         """Select the rows of group "r" or "b"."""
@@ -214,11 +218,11 @@ class DirectLearner(Learner):
 
     def tune(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
         """Tune the model of one group."""
-        return self.family.tune(rows.X, rows.z(component), rows.weight, seed)
+        return self.family.tune(rows.X, rows.z(component), rows.weight, seed, rows.clusters)
 
     def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
         """Fit the model of one group."""
-        return self.family.fit(rows.X, rows.z(component), rows.weight, seed, tuning)
+        return self.family.fit(rows.X, rows.z(component), rows.weight, seed, tuning, rows.clusters)
 
     def combine(self, parts: Mapping[str, Any]) -> Prediction:
         """Put the two groups side by side."""
@@ -246,11 +250,13 @@ class FactoredLearner(Learner):
 
     def tune(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
         """Tune the model of the group, or of the loss difference within one group."""
-        return self.family.tune(*_factor(component, rows), seed)
+        used, v = _factor(component, rows)
+        return self.family.tune(used.X, v, used.weight, seed, used.clusters)
 
     def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
         """Fit the model of the group, or of the loss difference within one group."""
-        return self.family.fit(*_factor(component, rows), seed, tuning)
+        used, v = _factor(component, rows)
+        return self.family.fit(used.X, v, used.weight, seed, tuning, used.clusters)
 
     def combine(self, parts: Mapping[str, Any]) -> Prediction:
         """Multiply the factors."""
@@ -258,11 +264,12 @@ class FactoredLearner(Learner):
         return Prediction(_product(p, parts["r"]), _product(1.0 - p, parts["b"]), p)
 
 
-def _factor(component: str, rows: TrainingRows) -> tuple[Any, FloatArray, FloatArray | None]:
+def _factor(component: str, rows: TrainingRows) -> tuple[TrainingRows, FloatArray]:
+    """Return the rows that a factor is learned from, and the variable it models."""
     if component == "group":
-        return rows.X, rows.is_r.astype(np.float64), rows.weight
+        return rows, rows.is_r.astype(np.float64)
     members = rows.members(component)
-    return members.X, members.dl, members.weight
+    return members, members.dl
 
 
 def _product(p: FloatArray, within: GroupPrediction) -> GroupPrediction:

@@ -1,7 +1,7 @@
 """Learners made of other learners: partially linear, and stacked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy.optimize import nnls
 
 from .._typing import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
-from ..folds import deal
+from ..folds import deal_training_rows
 from .base import (
     FittedLearner,
     FittedPart,
@@ -25,11 +25,14 @@ from .estimators import Family, FittedModel, GroupPrediction
 
 
 def inner_folds(rows: TrainingRows, n_folds: int, seed: np.random.SeedSequence) -> list[IntArray]:
-    """Split training rows into folds, balanced by group and by the loss difference within groups."""
+    """Split training rows into folds, balanced by group and by the loss difference within groups.
+
+    Clusters stay together; there may be fewer folds than asked for.
+    """
     values, codes = np.unique(rows.dl, return_inverse=True)
-    n_folds = min(n_folds, len(rows.dl))
-    folds = deal(codes + len(values) * rows.is_r, n_folds, np.random.default_rng(seed))
-    return [np.flatnonzero(folds == fold) for fold in range(n_folds)]
+    strata = codes + len(values) * rows.is_r
+    folds = deal_training_rows(strata, n_folds, np.random.default_rng(seed), rows.clusters)
+    return [np.flatnonzero(folds == fold) for fold in range(folds.max(initial=-1) + 1)]
 
 
 def _others(n: int, rows: IntArray) -> IntArray:
@@ -113,19 +116,19 @@ class PartiallyLinearLearner(Learner):
     def tune(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
         """Tune the model of one variable given the other covariates."""
         v, rest = self._variable(component, rows)
-        return self.base.tune(rest, v, rows.weight, seed)
+        return self.base.tune(rest, v, rows.weight, seed, rows.clusters)
 
     def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
         """Compute out-of-fold residuals of one variable, and its model on all training rows."""
         v, rest = self._variable(component, rows)
-        given_rest = TrainingRows(rest, v, rows.is_r, rows.weight)
+        given_rest = replace(rows, X=rest, dl=v)
         split_seed, full_seed, *seeds = child_seeds(seed, 2 + self.n_inner_folds)
         residual = np.empty(len(v))
         for fold, fold_seed in zip(inner_folds(rows, self.n_inner_folds, split_seed), seeds, strict=False):
             train, held = given_rest.take(_others(len(v), fold)), given_rest.take(fold)
-            model = self.base.fit(train.X, train.dl, train.weight, fold_seed, tuning)
+            model = self.base.fit(train.X, train.dl, train.weight, fold_seed, tuning, train.clusters)
             residual[fold] = held.dl - model.predict(held.X).mean
-        model = self.base.fit(rest, v, rows.weight, full_seed, tuning)
+        model = self.base.fit(rest, v, rows.weight, full_seed, tuning, rows.clusters)
         covariate = self.components.index(component) if component in self.components[:2] else None
         return _ResidualPart(residual, rows.weight, model, self.linear, covariate)
 

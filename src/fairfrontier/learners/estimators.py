@@ -15,7 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._typing import ArrayLike, FloatArray, IntArray
 from ..errors import InputError, LearnerError
-from ..folds import deal
+from ..folds import deal_training_rows
 
 TUNING_FOLDS = 3
 """Folds of the search over a grid of parameters."""
@@ -221,12 +221,13 @@ class Family:
         weight: FloatArray | None,
         seed: np.random.SeedSequence,
         tuning: Mapping[str, Any] | None = None,
+        clusters: IntArray | None = None,
     ) -> FittedModel:
         """Fit a model of z; a z that is constant in training, or has no rows, gives a constant.
 
-        Without `tuning` the model is tuned on these very rows.
+        Without `tuning` the model is tuned on these very rows, in folds that keep `clusters` together.
         """
-        X, z, weight = _weighted_rows(X, z, weight)
+        X, z, weight, clusters = _weighted_rows(X, z, weight, clusters)
         values, codes = np.unique(z, return_inverse=True)
         if len(values) <= 1 or X.shape[1] == 0:
             # no training rows at all: the group's part of the product is zero
@@ -236,34 +237,46 @@ class Family:
         if prototype is None:
             raise LearnerError(f"a classifier cannot model {len(values)} distinct values (at most {self.max_values})")
         if tuning is None and self.grid:
-            tuning = self._search(X, z, weight, seed)
+            tuning = self._search(X, z, weight, seed, clusters)
         # tuning may hold a model: each fit needs its own, or fits in several threads would share it
         estimator = seeded(prototype, seed).set_params(**copy.deepcopy(dict(tuning or {})))
         classifies = prototype is self.classifier
-        keywords = {} if weight is None else dict.fromkeys(weight_keywords(estimator), weight)
+        keywords: dict[str, Any] = {} if weight is None else dict.fromkeys(weight_keywords(estimator), weight)
+        if clusters is not None:
+            keywords |= dict.fromkeys(cluster_keywords(estimator), clusters)
         estimator.fit(X, codes if classifies else z, **keywords)
         return FittedModel(estimator, values if classifies else None)
 
     def tune(
-        self, X: ArrayLike, z: FloatArray, weight: FloatArray | None, seed: np.random.SeedSequence
+        self,
+        X: ArrayLike,
+        z: FloatArray,
+        weight: FloatArray | None,
+        seed: np.random.SeedSequence,
+        clusters: IntArray | None = None,
     ) -> Mapping[str, Any] | None:
         """Find the tuning parameters of a model of z; None when there is nothing to tune."""
-        X, z, weight = _weighted_rows(X, z, weight)
+        X, z, weight, clusters = _weighted_rows(X, z, weight, clusters)
         if len(np.unique(z)) <= 1:
             return None
         if self.grid:
-            return self._search(X, z, weight, seed)
+            return self._search(X, z, weight, seed, clusters)
         if self.tuned_parameters is None:
             return None
-        estimator = self.fit(X, z, weight, seed).estimator
+        estimator = self.fit(X, z, weight, seed, clusters=clusters).estimator
         return None if estimator is None else self.tuned_parameters(estimator)
 
     def _search(
-        self, X: ArrayLike, z: FloatArray, weight: FloatArray | None, seed: np.random.SeedSequence
+        self,
+        X: ArrayLike,
+        z: FloatArray,
+        weight: FloatArray | None,
+        seed: np.random.SeedSequence,
+        clusters: IntArray | None,
     ) -> Mapping[str, Any]:
         """Return the member of the grid with the smallest cross-validated log loss or squared error."""
         strata = np.unique(z, return_inverse=True)[1]
-        folds = deal(strata, min(TUNING_FOLDS, len(z)), np.random.default_rng(seed))
+        folds = deal_training_rows(strata, TUNING_FOLDS, np.random.default_rng(seed), clusters)
         w = np.ones(len(z)) if weight is None else weight
         parts = [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(folds.max() + 1)]
         models: dict[int, FittedModel] = {}
@@ -276,7 +289,8 @@ class Family:
                     models[fold].grow(rows, z[train], own, parameters)
                 else:
                     extra = {"model__warm_start": True} if self.grows else {}
-                    models[fold] = self.fit(rows, z[train], own, seed, {**parameters, **extra})
+                    together = None if clusters is None else clusters[train]
+                    models[fold] = self.fit(rows, z[train], own, seed, {**parameters, **extra}, together)
                 prediction = models[fold].predict(take_rows(X, held))
                 squared = prediction.values is None
                 each = (prediction.mean - z[held]) ** 2 if squared else log_loss(prediction, z[held])
@@ -288,13 +302,13 @@ class Family:
 
 
 def _weighted_rows(
-    X: ArrayLike, z: FloatArray, weight: FloatArray | None
-) -> tuple[ArrayLike, FloatArray, FloatArray | None]:
+    X: ArrayLike, z: FloatArray, weight: FloatArray | None, clusters: IntArray | None
+) -> tuple[ArrayLike, FloatArray, FloatArray | None, IntArray | None]:
     """Leave out rows without weight."""
     if weight is None or (weight > 0).all():
-        return X, z, weight
+        return X, z, weight, clusters
     rows = np.flatnonzero(weight > 0)
-    return take_rows(X, rows), z[rows], weight[rows]
+    return take_rows(X, rows), z[rows], weight[rows], None if clusters is None else clusters[rows]
 
 
 def seeded(prototype: Any, seed: np.random.SeedSequence) -> Any:
@@ -326,6 +340,14 @@ def weight_keywords(estimator: Any) -> tuple[str, ...]:
     if inspect.Parameter.VAR_KEYWORD in kinds and hasattr(estimator, "estimator"):
         return weight_keywords(estimator.estimator)
     return ()
+
+
+def cluster_keywords(estimator: Any) -> tuple[str, ...]:
+    """Names under which `estimator.fit` takes clusters, for the folds of its own tuning; empty when it takes none."""
+    if isinstance(estimator, Pipeline):
+        last, model = estimator.steps[-1]
+        return tuple(f"{last}__{name}" for name in cluster_keywords(model))
+    return ("clusters",) if has_fit_parameter(estimator, "clusters") else ()
 
 
 def family_of(estimator: Any, max_values: int = 50) -> Family:

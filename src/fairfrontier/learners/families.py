@@ -18,6 +18,7 @@ from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline
 
+from ..folds import deal_training_rows
 from ..l1_logistic import L1LogisticRegression
 from .estimators import Family, NumericColumns
 
@@ -45,10 +46,30 @@ def logit_family(
     return Family(_model(classifier), regressor, tuned_parameters=_tuned_parameters)
 
 
+class _LassoCV(LassoCV):  # type: ignore[misc]
+    """A lasso whose tuning folds keep clusters together; without clusters they are those of its splitter."""
+
+    cv: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, clusters: Any = None) -> "_LassoCV":
+        if clusters is None:
+            super().fit(X, y, sample_weight)
+            return self
+        given: KFold = self.cv
+        strata = np.unique(y, return_inverse=True)[1]
+        folds = deal_training_rows(strata, given.n_splits, np.random.default_rng(given.random_state), clusters)
+        self.cv = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(folds.max() + 1)]
+        try:
+            super().fit(X, y, sample_weight)
+        finally:
+            self.cv = given
+        return self
+
+
 def lasso_model(n_penalties: int, n_tuning_folds: int) -> Pipeline:
     """L1 linear regression whose penalty cross-validation chooses."""
     folds = KFold(n_tuning_folds, shuffle=True)
-    return _model(LassoCV(alphas=n_penalties, cv=folds, max_iter=10_000), standardise=True)
+    return _model(_LassoCV(alphas=n_penalties, cv=folds, max_iter=10_000), standardise=True)
 
 
 def lasso_family(n_penalties: int = 50, n_tuning_folds: int = 10) -> Family:
