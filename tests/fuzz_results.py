@@ -135,6 +135,17 @@ def sound_points(case, tests):
 
 def sound_skew(case, test):
     is_p_value(test.p_value)
+    if test.p_value_balanced is None:
+        assert test.method == "paper"
+    else:
+        is_p_value(test.p_value_balanced)
+    for found in (test, other_level(test)):
+        assert found.verdict in ("balance-shown", "not-shown", "contradictory")
+        assert (found.verdict == "not-shown") == (found.p_value > found.alpha)
+        assert found.reject == (found.verdict == "balance-shown")
+        if found.reject and found.method != "paper":
+            assert found.p_value <= found.alpha < found.p_value_balanced
+            assert case.ff.configuration_ == "balanced"
     finite([test.statistic, test.critical_value])
     finite([test.best_r, test.best_b, test.closest_r, test.closest_b])
     is_text(test.summary())

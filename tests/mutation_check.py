@@ -49,6 +49,7 @@ KERNEL_TESTS = (
     *("lda_against_definition", "lda_results", "regions_against_definition"),
     *("distance_against_definition", "distance_results", "fairest_point_against_definition"),
     *("best_points_against_definition", "group_skew_against_definition", "group_skew_searches"),
+    "group_skew_verdicts",
 )
 OTHER_TESTS = (
     *("inference_errors", "support_against_r", "inference_against_r", "frontier_errors", "frontier_properties"),

@@ -33,7 +33,9 @@ def test_record_holds_what_the_methods_return(fitted, tmp_path):
     assert found["verdict"] == test.verdict
     np.testing.assert_allclose(found["risk"], ff.risks(decisions).risk)
     assert (found["distance"]["low"], found["distance"]["high"]) == ff.distance_to_fairest(decisions).conf_int()
-    assert record["skew"]["p_value"] == ff.test_group_skew().p_value
+    skew = ff.test_group_skew()
+    for name in ("p_value", "p_value_balanced", "verdict", "reject"):
+        assert record["skew"][name] == getattr(skew, name)
     for line, point in zip(record["points"], ff.points_.to_numpy(), strict=True):
         np.testing.assert_allclose(line["risk"], point[:2])
     for rule in record["rules"][::25]:

@@ -306,15 +306,36 @@ def test_selection_rates_further_apart_are_told(record):
         assert (words in text) is (told is not None)
 
 
-def test_banning_the_group_is_told_either_way(record):
-    for reject, words, other in (
-        (True, "Yes, as far as these data go", "Not shown: weak group skew"),
-        (False, "Not shown: weak group skew", "Yes, as far as these data go"),
-    ):
-        text = Reader(render(record | {"skew": record["skew"] | {"reject": reject}})).text
+SKEW_WORDS = {
+    "balance-shown": (
+        "Yes, as far as these data go and if the learner comes close to the truth: weak group skew is rejected",
+        "Each group is served best by rules under which the other group has the higher risk.",
+    ),
+    "not-shown": ("Not shown: weak group skew is not rejected", "nor that banning it would do no harm"),
+    "contradictory": (
+        "No answer: the estimates contradict each other",
+        "So the learner is too weak or the sample too small for this question.",
+    ),
+}
+
+
+@pytest.mark.parametrize("verdict", SKEW_WORDS)
+def test_banning_the_group_is_told_in_one_of_three_ways(record, verdict):
+    found = {"verdict": verdict, "reject": verdict == "balance-shown", "p_value": 0.0123, "p_value_balanced": 0.0456}
+    text = Reader(render(record | {"skew": record["skew"] | found})).text
+    for name, words in SKEW_WORDS.items():
+        assert [each in text for each in words] == [name == verdict] * len(words)
+    assert "(p-value 0.012; null: at both best points the same group has the higher risk" in text
+    assert ("p-value of the opposite 0.046" in text) is (verdict == "contradictory")
+
+
+def test_the_two_kinds_of_contradiction_are_told_apart(record):
+    none, estimate = "No pair of best points agrees with the estimates", "yet the estimated best points say just that"
+    for p_value, words, other in ((0.01, none, estimate), (0.4, estimate, none)):
+        found = {"verdict": "contradictory", "reject": False, "p_value": 0.01, "p_value_balanced": p_value}
+        text = Reader(render(record | {"skew": record["skew"] | found})).text
         assert words in text
         assert other not in text
-    assert "nor that banning it would do no harm" in text
 
 
 def test_a_capacity_is_told_with_what_ignores_it(record, read):

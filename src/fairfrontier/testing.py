@@ -219,15 +219,19 @@ class FrontierTester(FrontierEstimator):
     def test_group_skew(self, alpha: float | None = None, *, method: SkewMethod = "sharp") -> GroupSkewTest:
         """Test whether banning the group as an input may be harmless to some preference.
 
-        The null is that the two groups' best points lie weakly on the same side of equal risks. Its rejection shows
-        that banning the group would worsen every point of the trade-off.
+        The null is that the two groups' best points lie weakly on the same side of equal risks. Where it is rejected
+        and its opposite is not, banning the group would worsen every point of the trade-off. Both tests presume a
+        learner that comes close to the truth. If its estimates contradict themselves, so that no pair of best points
+        passes, then `verdict` is "contradictory" and nothing is claimed.
 
         Parameters
         ----------
         alpha : float, optional
             Level; default that of the object.
         method : {"sharp", "paper"}
-            "paper" uses the published step and directions; "sharp" rejects more often and keeps its level.
+            "paper" is the published test, which rejects even if no pair of best points passes at all. "sharp" rejects
+            more often in good samples, never in those. Its level is kept if the learner converges fast enough (the
+            paper's conditions); one that misses signal can still mislead it.
 
         Returns
         -------
@@ -236,8 +240,8 @@ class FrontierTester(FrontierEstimator):
         Examples
         --------
         >>> skew = ff.test_group_skew()
-        >>> bool(skew.reject), skew.p_value > 0.5
-        (False, True)
+        >>> skew.verdict, skew.p_value > 0.5
+        ('not-shown', True)
         """
         self._check_fitted()
         level = self._level(alpha)

@@ -12,6 +12,10 @@ R_r <= B_r <= B_b <= R_b; if R lies weakly below then so does B. The null is the
 weakly below, and it is rejected if both of these are, each by its own part of T at the full level: an
 intersection-union test, which pays nothing for looking at two points. It holds each direction's rule while drawing, and
 its step of the numerical derivative is kappa_n / sqrt(n), which counts far directions less.
+
+A learner that misses signal makes the estimates contradict themselves: then no point at all passes as R, or none as B,
+and rejecting the null says nothing. ``sharp`` therefore asks the same of the opposite, R above and B below the line,
+and claims balance only where that passes and the estimated points agree.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from .best_points import QUARTER, ExtremePoint, extreme_points
 from .levels import ROUNDING, check_level, combine_repetitions, critical_value, kappa
 
 Method = Literal["sharp", "paper"]
+SkewVerdict = Literal["balance-shown", "not-shown", "contradictory"]
 DIRECTIONS = 200
 """Directions in each of the two half circles in which points must be feasible."""
 PUBLISHED_DIRECTIONS = 100
@@ -42,6 +47,11 @@ FINAL_STEPS = (0.2, 0.1, 0.05)
 """Distances tried about the best pair at the end, in the same units."""
 SET_SPACING = 0.8
 """Distance between lattice points of the projected confidence sets, in the same units."""
+NO_ANSWER = (
+    "So the learner is too weak or the sample too small. This shows neither that banning the group would worsen the "
+    "trade-off nor that it would not; a stronger learner may give an answer."
+)
+"""What follows if the estimates contradict themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +90,9 @@ class GroupSkewTest:
     """Result of testing weak group skew; the null is that both best points lie weakly on one side of equal risks.
 
     ``best_r`` and ``best_b`` (2,) are the estimated best points. ``closest_r`` and ``closest_b`` (2,) are the pair of
-    the null that the data reject least; ``statistic`` and ``draws`` (B,) belong to it.
+    the null that the data reject least; ``statistic`` and ``draws`` (B,) belong to it and ``p_value`` to the null.
+    ``p_value_balanced`` is the p-value of the opposite, R weakly above and B weakly below the line: the largest over
+    such pairs of the smaller p-value of the two points. It is None for the published test, which does not ask.
     """
 
     groups: tuple[Any, Any]
@@ -93,12 +105,33 @@ class GroupSkewTest:
     statistic: float
     draws: FloatArray
     p_value: float
+    p_value_balanced: float | None
     _confidence_set: Callable[[float], BestPointsSet]
 
     @property
+    def verdict(self) -> SkewVerdict:
+        """What the test shows.
+
+        "balance-shown": weak group skew is rejected, its opposite is not, and the estimated best points lie on
+        different sides. "not-shown": weak group skew is not rejected. "contradictory": it is rejected, but so is its
+        opposite, or the estimated best points lie as the null says; this is no answer. The published test knows the
+        first two only.
+        """
+        if self.p_value > self.alpha:
+            return "not-shown"
+        if self.p_value_balanced is None:
+            return "balance-shown"
+        agrees = self.p_value_balanced > self.alpha and self._balanced_by_estimate
+        return "balance-shown" if agrees else "contradictory"
+
+    @property
     def reject(self) -> bool:
-        """Whether weak group skew is rejected: the best points lie strictly on different sides."""
-        return self.p_value <= self.alpha
+        """Whether the best points are shown to lie strictly on different sides: the verdict is "balance-shown"."""
+        return self.verdict == "balance-shown"
+
+    @property
+    def _balanced_by_estimate(self) -> bool:
+        return bool(self.best_r[1] > self.best_r[0] and self.best_b[1] < self.best_b[0])
 
     @property
     def critical_value(self) -> float:
@@ -127,6 +160,8 @@ class GroupSkewTest:
             "statistic": self.statistic,
             "critical_value": self.critical_value,
             "p_value": self.p_value,
+            "p_value_balanced": self.p_value_balanced,
+            "verdict": self.verdict,
             "reject": self.reject,
             "n_boot": len(self.draws),
         }
@@ -141,27 +176,55 @@ class GroupSkewTest:
             "Null: at both best points the same group has the higher risk (or the risks are equal). "
             f"P-value {self.p_value:.4f} at alpha {self.alpha:g}.",
         ]
-        if self.reject:
-            lines += [
-                "Rejected: each group is served best by rules under which the other group has the higher risk.",
-                f"For banning: every point of the frontier of rules that do not see {r} or {b} is dominated by a "
-                "point that rules which see the group attain. Banning it would worsen the trade-off everywhere.",
-                "For justification: the frontier is then the Pareto frontier, so a rule that could be improved for "
-                "both groups at once cannot be justified by fairness.",
-            ]
-        else:
-            lines += [
+        lines += self._meaning()
+        lines.append(
+            "It concerns risks (expected losses) of rules based on the covariates used here: evidence, not a legal "
+            "finding on the use of the group."
+        )
+        return "\n".join(lines)
+
+    def _meaning(self) -> list[str]:
+        r, b = self.groups
+        if self.verdict == "not-shown":
+            return [
                 "Not rejected. This does not show that the group should be banned, nor that banning it would do no "
                 "harm: the data are compatible with one group having the higher risk at both best points, in which "
                 "case it depends on the preference between accuracy and fairness.",
                 "Nor can it be ruled out that a rule which serves both groups worse than another is justified by "
                 "fairness.",
             ]
-        lines.append(
-            "It concerns risks (expected losses) of rules based on the covariates used here: evidence, not a legal "
-            "finding on the use of the group."
+        if self.verdict == "contradictory":
+            return [self._contradiction(), NO_ANSWER]
+        if self.p_value_balanced is None and self._nothing_accepted():
+            return [
+                "Rejected by the published rule, but the confidence set of the best points is empty: no pair of best "
+                "points agrees with the estimates, whether it fits the null or not.",
+                NO_ANSWER,
+            ]
+        return [
+            "Rejected: each group is served best by rules under which the other group has the higher risk.",
+            f"For banning: every point of the frontier of rules that do not see {r} or {b} is dominated by a "
+            "point that rules which see the group attain. Banning it would worsen the trade-off everywhere.",
+            "For justification: the frontier is then the Pareto frontier, so a rule that could be improved for "
+            "both groups at once cannot be justified by fairness.",
+            "All this holds if the learner comes close to the truth; one that misses signal can mislead the test.",
+        ]
+
+    def _contradiction(self) -> str:
+        assert self.p_value_balanced is not None
+        if self.p_value_balanced <= self.alpha:
+            return (
+                f"No answer: the null is rejected, but so is its opposite (p-value {self.p_value_balanced:.4f}). No "
+                "pair of best points agrees with the estimates."
+            )
+        return (
+            "No answer: the null is rejected, yet the estimated best points lie as it says. The estimates contradict "
+            "each other."
         )
-        return "\n".join(lines)
+
+    def _nothing_accepted(self) -> bool:
+        found = self.confidence_set
+        return len(found.best_r) == 0 or len(found.best_b) == 0
 
 
 def group_skew_test(
@@ -172,18 +235,22 @@ def group_skew_test(
     alpha: float,
     method: Method,
 ) -> GroupSkewTest:
-    """Test weak group skew; over repetitions the p-value is min(1, 2 median)."""
+    """Test weak group skew; over repetitions each p-value is min(1, 2 median)."""
     drawn = [skew_points(context, method) for context in contexts]
     closest = closest_pair if method == "paper" else closest_on_either_side
     found = [closest(*points) for points in drawn]
     chosen, (r, b) = found[central], drawn[central]
     p_value = combine_repetitions(np.array([each.p_value for each in found]))
+    p_balanced = None
+    if method != "paper":
+        p_balanced = combine_repetitions(np.array([balanced_p_value(*points) for points in drawn]))
 
     def region(level: float) -> BestPointsSet:
         return confidence_set(r, b, level)
 
+    p_values = (p_value, p_balanced)
     return GroupSkewTest(
-        groups, alpha, method, *best, chosen.r, chosen.b, chosen.statistic, chosen.draws, p_value, region
+        groups, alpha, method, *best, chosen.r, chosen.b, chosen.statistic, chosen.draws, *p_values, region
     )
 
 
@@ -249,6 +316,17 @@ def closest_on_either_side(r: ExtremePoint, b: ExtremePoint) -> ClosestPair:
     if (count_r, -t_r) >= (count_b, -t_b):
         return ClosestPair(at_r, lowest(b, False)[1], t_r, r.test(at_r[None])[1][0], (1 + count_r) / (1 + len(r.z_u)))
     return ClosestPair(lowest(r, True)[1], at_b, t_b, b.test(at_b[None])[1][0], (1 + count_b) / (1 + len(b.z_u)))
+
+
+def balanced_p_value(r: ExtremePoint, b: ExtremePoint) -> float:
+    """The p-value of "R lies weakly above the line and B weakly below it".
+
+    Each point is tested by its own part of T, as in `closest_on_either_side`, so a pair has the smaller of two
+    p-values, and the largest of them over all pairs is the smaller of the two largest. In a joint test of the pair one
+    point that fits could make up for another that does not.
+    """
+    fewest = min(closest_point(r, above=True)[0], closest_point(b, above=False)[0])
+    return (1 + fewest) / (1 + len(r.z_u))
 
 
 def closest_point(point: ExtremePoint, above: bool) -> tuple[int, FloatArray]:
