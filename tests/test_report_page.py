@@ -260,6 +260,18 @@ def test_a_capacity_takes_directions_from_a_grid_and_repetitions_are_told(record
     assert "With 3 repetitions of the cross-fitting p-values are twice their median" in text
 
 
+def test_what_balanced_means_is_said_only_where_it_is_so(record):
+    words = "(each group has the lower risk at its own best point)"
+    for R, B, said in (
+        ([0.1, 0.4], [0.3, 0.2], True),
+        ([0.5, 0.49], [0.49, 0.5], False),
+        ([0.2] * 2, [0.2] * 2, False),
+    ):
+        points = [record["points"][0] | {"risk": R}, record["points"][1] | {"risk": B}, record["points"][2]]
+        text = Reader(render(record | {"configuration": "balanced", "points": points})).text
+        assert (words in text) is said
+
+
 def test_an_interval_without_ends_is_shown_as_such(record):
     copy = json.loads(json.dumps(record))
     copy["algorithms"][0]["distance"] |= {"low": None, "high": None}
