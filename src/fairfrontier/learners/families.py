@@ -52,15 +52,15 @@ class _LassoCV(LassoCV):  # type: ignore[misc]
     cv: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, clusters: Any = None) -> "_LassoCV":
-        if clusters is None:
-            super().fit(X, y, sample_weight)
-            return self
         given: KFold = self.cv
-        strata = np.unique(y, return_inverse=True)[1]
-        folds = deal_training_rows(strata, given.n_splits, np.random.default_rng(given.random_state), clusters)
-        self.cv = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(folds.max() + 1)]
+        if clusters is not None:
+            strata = np.unique(y, return_inverse=True)[1]
+            folds = deal_training_rows(strata, given.n_splits, np.random.default_rng(given.random_state), clusters)
+            self.cv = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(folds.max() + 1)]
         try:
-            super().fit(X, y, sample_weight)
+            with warnings.catch_warnings():  # older versions warn where there is nothing to explain, and all is done
+                warnings.filterwarnings("ignore", message=r".*\s*Duality gap: 0\.000e\+00", category=ConvergenceWarning)
+                super().fit(X, y, sample_weight)
         finally:
             self.cv = given
         return self
