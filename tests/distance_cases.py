@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import plain
+from lda_cases import fit_arguments
 from scipy.spatial import distance as scipy_distance
 from test_frontier_properties import fit, rows
 
@@ -77,13 +78,7 @@ class Case:
     def __init__(self, kind="plain", gap=0.0, n=N, scale=1.0, **options):
         rng = np.random.default_rng(11)
         self.data, self.gap, self.scale = rows(n, 2), gap, scale
-        arguments = {}
-        if kind == "weights":
-            arguments["sample_weight"] = rng.exponential(size=n) * (rng.random(n) < 0.9)
-        elif kind == "clusters":
-            arguments["clusters"] = rng.permutation(np.arange(n) % (n // 4))
-        elif kind == "bounds":
-            arguments |= {"lower": 0.1, "upper": np.where(rng.random(n) < 0.5, 0.8, 1.0)}
+        arguments = fit_arguments(kind, n, rng)
         trust = 3.0 if kind == "overconfident" else 1.0  # the same rules, said to be better than they are
         options = {"n_boot": B, "loss": loss_with_gap(gap, scale)} | options
         y, t = self.data.y + 2.0 * (self.data.g == 0), trust * scale * self.data.t

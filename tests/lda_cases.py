@@ -8,19 +8,24 @@ N, B = 160, 99
 METHODS = ("robust", "sharp", "paper")
 
 
+def fit_arguments(kind, n, rng):
+    """What a fit of n rows is given besides them: "weights", "clusters", "bounds", or nothing for other kinds."""
+    if kind == "weights":
+        return {"sample_weight": rng.exponential(size=n) * (rng.random(n) < 0.9)}
+    if kind == "clusters":
+        return {"clusters": rng.permutation(np.arange(n) % (n // 4))}
+    if kind == "bounds":
+        return {"lower": 0.1, "upper": np.where(rng.random(n) < 0.5, 0.8, 1.0)}
+    return {}
+
+
 class Case:
     """A fitted object, three algorithms (a coin, a useful rule, a lottery) and two fixed pairs."""
 
     def __init__(self, kind, n=N):
         rng = np.random.default_rng(11)
         self.data = rows(n, 2)
-        arguments = {}
-        if kind == "weights":
-            arguments["sample_weight"] = rng.exponential(size=n) * (rng.random(n) < 0.9)
-        elif kind == "clusters":
-            arguments["clusters"] = rng.permutation(np.arange(n) % (n // 4))
-        elif kind == "bounds":
-            arguments |= {"lower": 0.1, "upper": np.where(rng.random(n) < 0.5, 0.8, 1.0)}
+        arguments = fit_arguments(kind, n, rng)
         self.ff = fit(self.data, options={"n_boot": B}, **arguments)
         self.decisions = {
             "coin": rng.integers(0, 2, n).astype(float),
