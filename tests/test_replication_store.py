@@ -76,6 +76,56 @@ def test_files_that_are_no_stores_are_refused(tmp_path):
         open_store(path, {})
 
 
+DYING = """
+import os, signal, sqlite3, sys
+from pathlib import Path
+from fairfrontier.replication.store import open_store
+
+class Dying(sqlite3.Connection):
+    left = 0
+    def execute(self, *arguments):
+        if Dying.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        Dying.left -= 1
+        return super().execute(*arguments)
+
+connect = sqlite3.connect
+sqlite3.connect = lambda *arguments, **options: connect(*arguments, factory=Dying, **options)
+for statements in range(20):
+    child = os.fork()
+    if child == 0:
+        Dying.left = statements
+        open_store(Path(sys.argv[1], f"{statements}.sqlite"), {"study": "toy"})
+        os._exit(0)
+    if os.waitpid(child, 0)[1] == 0:
+        break
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_process_killed_while_it_makes_a_store_leaves_one_that_can_be_opened(tmp_path):
+    """Before whatever statement it was killed, the file is a whole store or an empty one, to be made anew."""
+    subprocess.run([sys.executable, "-c", DYING, str(tmp_path)], check=True)
+    paths = sorted(tmp_path.glob("*.sqlite"))
+    assert 5 <= len(paths) < 20
+    for path in paths:
+        store, other = open_store(path, {"study": "toy"})
+        assert (store.path, other) == (path, False)
+        assert store.finished() == set()
+
+
+def test_an_empty_file_becomes_a_store_and_another_database_is_refused(tmp_path):
+    path = tmp_path / "s.sqlite"
+    path.touch()
+    assert open_store(path, {})[0].path == path
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as connection:
+        connection.execute("create table something (x)")
+    connection.close()
+    with pytest.raises(InputError, match="not a store"):
+        open_store(other, {})
+
+
 def test_failures_are_rows_that_count_and_can_be_tried_again(store):
     run_tasks(tasks(10), replicate, store)
     failed = {row.task: row.error for row in store.rows() if row.error is not None}

@@ -14,18 +14,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..errors import InputError
 
 PATIENCE = 120.0
 """Seconds to wait for another process that is writing."""
-_TABLES = """
-create table if not exists settings (name text primary key, value text not null);
-create table if not exists replications (
-    task text primary key, result blob, error text, seconds text not null
-) without rowid;
-"""
+_TABLES = (
+    "create table settings (name text primary key, value text not null)",
+    "create table replications (task text primary key, result blob, error text, seconds text not null) without rowid",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +81,16 @@ def open_store(path: Path, settings: Mapping[str, Any]) -> tuple[Store, bool]:
     the new store has a name that ends in a fingerprint of the settings.
     """
     wanted = json.dumps(settings, sort_keys=True)
+    fingerprint = hashlib.sha256(wanted.encode()).hexdigest()[:8]
     path = Path(path)
-    if path.exists() and _settings(path) != wanted:
-        fingerprint = hashlib.sha256(wanted.encode()).hexdigest()[:8]
-        path = path.with_name(f"{path.stem}-{fingerprint}{path.suffix}")
-        if path.exists() and _settings(path) != wanted:
-            raise InputError("bad-option", f"{path} holds results made with other settings; choose another file.")
-        other = True
-    else:
-        other = False
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _connected(path) as connection:
-        for statement in _TABLES.split(";"):
-            connection.execute(statement)
-        connection.execute("insert or ignore into settings values ('settings', ?)", (wanted,))
-    return Store(path, settings), other
+    beside = path.with_name(f"{path.stem}-{fingerprint}{path.suffix}")
+    for place in (path, beside):
+        if _is_empty(place):
+            _create(place, wanted)
+        if _settings(place) == wanted:
+            return Store(place, settings), place == beside
+    raise InputError("bad-option", f"{beside} holds results made with other settings; choose another file.")
 
 
 def read_store(path: Path) -> Store:
@@ -107,18 +100,39 @@ def read_store(path: Path) -> Store:
     return Store(Path(path), json.loads(_settings(Path(path))))
 
 
+def _is_empty(path: Path) -> bool:
+    """Whether there is no file, or one without any table, as left by a process killed while it made the store."""
+    return not path.exists() or _ask(path, "select 1 from sqlite_master") is None
+
+
 def _settings(path: Path) -> str:
+    found = _ask(path, "select value from settings where name = 'settings'")
+    return "" if found is None else str(found[0])
+
+
+def _ask(path: Path, query: str) -> tuple[Any, ...] | None:
+    """Return the first row of the answer."""
     try:
         with _connected(path) as connection:
-            found = connection.execute("select value from settings where name = 'settings'").fetchone()
+            return cast(tuple[Any, ...] | None, connection.execute(query).fetchone())
     except sqlite3.DatabaseError as error:
         raise InputError("bad-option", f"{path} is not a store of replications: {error}.") from error
-    return "" if found is None else str(found[0])
+
+
+def _create(path: Path, settings: str) -> None:
+    """Make an empty store, all of it or nothing, unless another process has just made one."""
+    with _connected(path) as connection:
+        connection.execute("begin immediate")
+        if connection.execute("select 1 from sqlite_master").fetchone() is None:
+            for table in _TABLES:
+                connection.execute(table)
+            connection.execute("insert into settings values ('settings', ?)", (settings,))
+        connection.execute("commit")
 
 
 @contextmanager
 def _connected(path: Path) -> Iterator[sqlite3.Connection]:
-    """Yield a connection whose changes are all made at the end, or none of them."""
+    """Yield a connection; every statement is a change of its own, unless a transaction is begun."""
     connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
     try:
         yield connection
