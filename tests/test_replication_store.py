@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from toy_study import contents, replicate, tasks
 
-from fairfrontier.errors import InputError
-from fairfrontier.replication.running import attempt, run_tasks
+from fairfrontier.errors import FairFrontierError, InputError
+from fairfrontier.replication import running
+from fairfrontier.replication.running import Task, attempt, processes, run_tasks
 from fairfrontier.replication.store import Row, open_store, read_store
 
 TOY = Path(__file__).with_name("toy_study.py")
@@ -47,9 +48,17 @@ def test_rows_come_back_to_the_bit_and_in_order(store):
 
 
 def test_the_first_row_of_a_task_stays(store):
-    store.add(Row("a", {"x": 1}, None, {}))
-    store.add(Row("a", {"x": 2}, None, {}))
+    assert store.add(Row("a", {"x": 1}, None, {}))
+    assert not store.add(Row("a", {"x": 2}, None, {}))
     assert [row.result for row in store.rows()] == [{"x": 1}]
+
+
+def test_versions_are_noted_once_and_are_no_settings(store):
+    assert store.versions() == []
+    for release in ("1", "2", "1"):
+        store.note_versions({"numpy": release})
+    assert store.versions() == [{"numpy": "1"}, {"numpy": "2"}]
+    assert open_store(store.path, {"study": "toy"}) == (store, False)
 
 
 def test_other_settings_start_another_store(tmp_path):
@@ -163,6 +172,55 @@ def test_what_another_process_has_done_meanwhile_is_not_done_again(store):
     assert attempt(task, replicate).result["number"] == 0
 
 
+def test_rows_that_another_process_adds_meanwhile_are_not_counted(store):
+    """The first row to be reported comes back with all others added by somebody else."""
+    seen = []
+
+    def finished(row):
+        if not seen:
+            for task in tasks(6):
+                store.add(attempt(task, replicate))
+        seen.append(row)
+
+    assert run_tasks(tasks(6), replicate, store, finished=finished) == 1
+    assert len(seen) == 6
+    assert seen[0] is not None
+    assert seen[1:] == [None] * 5
+
+
+def test_the_order_of_tasks_is_random_among_neighbours_only(monkeypatch):
+    monkeypatch.setattr(running, "BLOCK", 50)
+    given = tasks(200)
+    orders = [[int(task.name.split("/")[1]) for task in running._in_random_order(given)] for _ in range(2)]
+    assert orders[0] != orders[1]
+    for order in orders:
+        for block in range(4):
+            assert sorted(order[50 * block : 50 * (block + 1)]) == list(range(50 * block, 50 * (block + 1)))
+
+
+def test_the_number_of_processes():
+    assert processes(3) == 3
+    assert processes(-1) >= 1
+    for number in (0, -2):
+        with pytest.raises(InputError, match="at least 1, or -1"):
+            processes(number)
+
+
+def threads_in_use():
+    """As a replication: what the linear algebra may use."""
+    from threadpoolctl import threadpool_info
+
+    np.ones((2, 2)) @ np.ones((2, 2))
+    found = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return {"threads": found}, {}
+
+
+def test_a_replication_adds_in_one_thread():
+    found = attempt(Task("a", ()), threads_in_use).result["threads"]
+    assert found
+    assert set(found) == {1}
+
+
 def start(path, count, pause, n_jobs=1):
     command = [sys.executable, str(TOY), str(path), str(count), str(pause), str(n_jobs)]
     return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -210,14 +268,16 @@ def test_a_dask_cluster_gives_the_same_bits(store, undisturbed):
     assert contents(store) == undisturbed
 
 
+def cluster_of_processes(n_workers):
+    distributed = pytest.importorskip("distributed")
+    return distributed.LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+    )
+
+
 def test_a_dask_worker_killed_in_the_middle(store, undisturbed):
     distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with cluster_of_processes(2) as cluster, distributed.Client(cluster) as client:
         victims = [info["pid"] for info in client.run(lambda: {"pid": os.getpid()}).values()]
         seen = []
 
@@ -229,3 +289,39 @@ def test_a_dask_worker_killed_in_the_middle(store, undisturbed):
         run_tasks(tasks(40, 0.02), replicate, store, dask=cluster.scheduler_address, finished=finished)
     assert len(seen) == 40
     assert contents(store) == undisturbed
+
+
+def fatal(number):
+    os._exit(number)
+
+
+def test_a_task_that_kills_its_workers_is_a_failed_row(store):
+    dask = pytest.importorskip("dask")
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        cluster_of_processes(1) as cluster,
+    ):
+        assert run_tasks([Task("fatal", (3,))], fatal, store, dask=cluster.scheduler_address) == 1
+    (row,) = store.rows()
+    assert row.result is None
+    assert "KilledWorker" in row.error
+
+
+def test_a_cluster_that_fails_is_no_failure_of_the_replication(store, monkeypatch):
+    """What cannot be fetched in time is lost on the way: nothing is stored of it, and the run says so."""
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(running, "FETCHING", 0.0)
+    with pytest.raises(FairFrontierError, match="The cluster failed 5 times"):
+        run_tasks(tasks(2), replicate, store, n_jobs=1, dask="local")
+    assert store.finished() == set()
+
+
+@pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1:1"])
+def test_no_scheduler_at_the_address(store, address):
+    dask = pytest.importorskip("dask")
+    pytest.importorskip("distributed")
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(InputError, match="No dask scheduler can be reached"),
+    ):
+        run_tasks(tasks(2), replicate, store, dask=address)

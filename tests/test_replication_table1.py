@@ -18,7 +18,7 @@ from fairfrontier.cli import app
 from fairfrontier.replication.comparison import PROCEDURES, compare, stored_as
 from fairfrontier.replication.figure5 import draw_figure5
 from fairfrontier.replication.store import Row, open_store, read_store
-from fairfrontier.replication.table1 import PUBLISHED, replicate, settings, tasks, true_points
+from fairfrontier.replication.table1 import PUBLISHED, replicate, settings, tasks, true_points, versions
 
 SCRIPT = Path(__file__).resolve().parents[1] / "replication" / "table1.py"
 SMALL = settings(n_boot=99, directions=60) | {"candidates (R, B)": 50}
@@ -126,6 +126,7 @@ def test_the_table_is_written_as_text_csv_and_latex(made_up, tmp_path):
     text, csv, tex = (path.read_text() for path in paths)
     assert "Failed replications: 1" in text
     assert '"n_boot": 1000' in text
+    assert "Versions" not in text  # none were noted
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "out" / "table1.csv"), found.table, check_exact=False)
     assert csv.count("\n") == len(found.table) + 1
     assert tex.count(r"\begin{tabular}") == tex.count(r"\end{tabular}") == 3
@@ -151,6 +152,7 @@ def simulate(out, *options):
         (["--n", "many"], "invalid literal"),
         (["--designs", "other"], "Designs must be among"),
         (["--replications", "0"], "at least one replication"),
+        (["--jobs", "0"], "at least 1, or -1"),
     ],
 )
 def test_the_command_refuses_what_it_cannot_do(tmp_path, options, text):
@@ -166,6 +168,7 @@ def test_the_command_continues_and_starts_another_store_for_other_settings(tmp_p
     assert first.exit_code == 0, first.output
     assert "1 to be done" in first.output
     table = (tmp_path / "table1.csv").read_bytes()
+    assert f"Versions: {json.dumps(versions(), sort_keys=True)}" in (tmp_path / "table1.txt").read_text()
     again = simulate(tmp_path, "--replications", "1", *options)
     assert "0 to be done" in again.output
     assert (tmp_path / "table1.csv").read_bytes() == table

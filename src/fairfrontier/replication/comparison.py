@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from .store import Row, Store
-from .table1 import PUBLISHED, PUBLISHED_REPLICATIONS, versions
+from .table1 import PUBLISHED, PUBLISHED_REPLICATIONS
 
 PROCEDURES: Mapping[str, Mapping[str, str]] = {
     "best points": {
@@ -61,13 +61,14 @@ class Comparison:
     Columns of ``table``: test, n, design, cell, procedure, published, rate, low, high (95% interval of the rate),
     replications, and for the published procedures z (difference to the published rate in standard errors of both) and
     differs (beyond what sampling explains, all cells considered). ``failed`` counts replications that ended in an
-    error; ``cost`` has mean core seconds.
+    error; ``cost`` has mean core seconds; ``versions`` are those of the software that rows were made with.
     """
 
     table: pd.DataFrame
     cost: pd.DataFrame
     failed: int
     settings: Mapping[str, Any]
+    versions: list[dict[str, str]]
 
     @property
     def largest_z(self) -> float:
@@ -82,7 +83,8 @@ class Comparison:
         with pd.option_context("display.width", 200):
             lines = [shown.round(4).to_string(index=False), "", f"Failed replications: {self.failed}"]
             lines += ["", "Mean core seconds:", self.cost.round(2).to_string(index=False)]
-        lines += ["", "Settings: " + json.dumps(self.settings), "Versions: " + json.dumps(versions())]
+        lines += ["", "Settings: " + json.dumps(self.settings)]
+        lines += ["Versions: " + json.dumps(made_with) for made_with in self.versions]
         return "\n".join(lines) + "\n"
 
     def latex(self) -> str:
@@ -140,7 +142,7 @@ def compare(store: Store) -> Comparison:
     table["z"] = table["z"].where(compared)
     table["differs"] = table["z"].abs() > stats.norm.isf(0.025 / max(int(compared.sum()), 1))
     cost = _frame(rows, "seconds").drop(columns="number").groupby(["n", "design"], sort=True).mean().reset_index()
-    return Comparison(table, cost, sum(row.error is not None for row in rows), store.settings)
+    return Comparison(table, cost, sum(row.error is not None for row in rows), store.settings, store.versions())
 
 
 def _line(

@@ -12,15 +12,15 @@ from .store import Row
 
 
 @contextmanager
-def counting(console: Console, what: str, total: int) -> Iterator[Callable[[Row], None]]:
-    """Yield a function that is told every finished row."""
+def counting(console: Console, what: str, total: int) -> Iterator[Callable[[Row | None], None]]:
+    """Yield a function that is told every finished row, or None for one that another process did."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console) as bar:
         task = bar.add_task(what, total=total)
 
-        def finished(row: Row) -> None:
+        def finished(row: Row | None) -> None:
             bar.advance(task)
-            if row.error is not None:
+            if row is not None and row.error is not None:
                 console.print(f"{row.task} failed: {row.error}")
 
         yield finished

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from joblib import Parallel, delayed
+import numpy as np
+from joblib import Parallel, cpu_count, delayed
+from threadpoolctl import threadpool_limits
 
-from ..errors import MissingDependencyError
+from ..errors import FairFrontierError, InputError, MissingDependencyError
 from .store import Row, Store
 
 Outcome = tuple[Mapping[str, Any], Mapping[str, float]]
@@ -19,6 +22,8 @@ TRIES = 5
 """How often a task is handed to a cluster whose workers die with its result."""
 FETCHING = 60.0
 """Seconds within which a finished result must arrive from a worker."""
+BLOCK = 200
+"""Tasks whose order is random, so that processes that share a store seldom do the same one at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,17 @@ class Task:
     arguments: tuple[Any, ...]
 
 
+def processes(n_jobs: int) -> int:
+    """Return the number of processes, -1 standing for all cores."""
+    if n_jobs == -1:
+        return int(cpu_count())
+    if n_jobs < 1:
+        raise InputError(
+            "bad-option", f"The number of processes must be at least 1, or -1 for all cores; got {n_jobs}."
+        )
+    return n_jobs
+
+
 def run_tasks(
     tasks: Sequence[Task],
     replicate: Replicate,
@@ -36,25 +52,29 @@ def run_tasks(
     *,
     n_jobs: int = 1,
     dask: str | None = None,
-    finished: Callable[[Row], None] | None = None,
+    finished: Callable[[Row | None], None] | None = None,
 ) -> int:
-    """Do the tasks that the store does not have yet; returns how many were done.
+    """Do the tasks that the store does not have yet; returns how many rows were added to it.
 
-    Every row is stored before ``finished`` is called with it. ``dask`` is the address of a scheduler, or "local" for a
-    cluster of ``n_jobs`` processes on this machine.
+    Every row is stored before ``finished`` is called with it, or with None for a task that another process has done
+    meanwhile. ``dask`` is the address of a scheduler, or "local" for a cluster of ``n_jobs`` processes on this machine.
     """
     have = store.finished()
-    missing = [task for task in tasks if task.name not in have]
+    missing = _in_random_order([task for task in tasks if task.name not in have])
     rows = _on_dask(missing, replicate, dask, n_jobs) if dask else _on_cores(missing, replicate, store, n_jobs)
-    done = 0
+    added = 0
     for row in rows:
-        if row is None:  # another process was faster
-            continue
-        store.add(row)
-        done += 1
+        new = row is not None and store.add(row)
+        added += new
         if finished is not None:
-            finished(row)
-    return done
+            finished(row if new else None)
+    return added
+
+
+def _in_random_order(tasks: Sequence[Task]) -> list[Task]:
+    """Shuffle the tasks within blocks of neighbours."""
+    key = np.arange(len(tasks)) // BLOCK + np.random.default_rng().random(len(tasks))
+    return [tasks[i] for i in np.argsort(key)]
 
 
 def attempt(task: Task, replicate: Replicate, store: Store | None = None) -> Row | None:
@@ -63,7 +83,8 @@ def attempt(task: Task, replicate: Replicate, store: Store | None = None) -> Row
         return None
     start = time.process_time()
     try:
-        result, seconds = replicate(*task.arguments)
+        with threadpool_limits(1):  # several threads add numbers in another order
+            result, seconds = replicate(*task.arguments)
     except Exception as error:  # whatever went wrong is counted, not lost
         return Row(task.name, None, f"{type(error).__name__}: {error}", {"all": time.process_time() - start})
     return Row(task.name, result, None, seconds)
@@ -76,7 +97,7 @@ def _on_cores(tasks: Sequence[Task], replicate: Replicate, store: Store, n_jobs:
 
 def _on_dask(tasks: Sequence[Task], replicate: Replicate, address: str, n_jobs: int) -> Iterator[Row | None]:
     try:
-        from distributed import Client, LocalCluster, as_completed
+        from distributed import Client, KilledWorker, LocalCluster, as_completed
     except ImportError as error:
         raise MissingDependencyError(
             "Running on a cluster needs dask, which is not installed: install fairfrontier[dask]."
@@ -85,12 +106,17 @@ def _on_dask(tasks: Sequence[Task], replicate: Replicate, address: str, n_jobs: 
         cluster = LocalCluster(n_workers=n_jobs, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0")
         client = Client(cluster)
     else:
-        cluster, client = None, Client(address)
+        cluster = None
+        try:
+            client = Client(address)
+        except (OSError, ValueError, TypeError) as error:
+            raise InputError("bad-option", f"No dask scheduler can be reached at {address!r}: {error}.") from error
+    run = uuid.uuid4().hex  # a scheduler takes tasks of the same name for the same task, whoever sent them
     try:
         given: dict[str, tuple[Task, int]] = {}
 
         def submit(task: Task, number: int) -> Any:
-            future = client.submit(attempt, task, replicate, key=f"{task.name} ({number})", pure=False)
+            future = client.submit(attempt, task, replicate, key=f"{task.name} ({run}, {number})", pure=False)
             given[future.key] = (task, number)
             return future
 
@@ -99,11 +125,16 @@ def _on_dask(tasks: Sequence[Task], replicate: Replicate, address: str, n_jobs: 
             task, number = given.pop(future.key)
             try:
                 row = future.result(timeout=FETCHING)
-            except Exception as error:  # the replication itself never raises: its result was lost with its worker
-                if number < TRIES:
-                    waiting.add(submit(task, number + 1))
-                    continue
+            except KilledWorker as error:  # several workers died of it, one after the other
                 row = Row(task.name, None, f"{type(error).__name__}: {error}", {"all": 0.0})
+            except Exception as error:  # the replication itself never raises: its result was lost on the way
+                if number == TRIES:
+                    raise FairFrontierError(
+                        f"The cluster failed {TRIES} times at {task.name}: {type(error).__name__}: {error}. What is "
+                        "finished is stored; once the cluster works, run again to go on."
+                    ) from error
+                waiting.add(submit(task, number + 1))
+                continue
             yield row
             future.release()
     finally:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from joblib import cpu_count
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -17,9 +16,9 @@ from rich.table import Table
 
 from ..errors import InputError
 from .comparison import Comparison, compare
-from .running import run_tasks
+from .running import processes, run_tasks
 from .store import Row, open_store
-from .table1 import DESIGNS, PUBLISHED, replicate, settings, tasks
+from .table1 import DESIGNS, PUBLISHED, replicate, settings, tasks, versions
 
 SHOWN = {"skew": "published: weak skew rejected", "LDA e*": "published: LDA e*", "LDA e*, own": "own: LDA robust e*"}
 """Running rejection rates on display."""
@@ -45,11 +44,12 @@ def simulate_table1(
         raise InputError("bad-option", f"Designs must be among {list(DESIGNS)}, got {list(designs)}.")
     if replications < 1:
         raise InputError("bad-option", f"There must be at least one replication, got {replications}.")
+    cores = processes(n_jobs)
     options = settings(n_boot)
     store, other = open_store(folder / "table1.sqlite", options)
     if other:
         console.print(
-            f"The store in {folder} was made with other settings and is left alone; a new one is {store.path}."
+            f"The store in {folder} was made with other settings and is left alone; this run uses {store.path}."
         )
     if retry_failed:
         console.print(f"Trying {store.forget_failures()} failed replications again.")
@@ -57,8 +57,10 @@ def simulate_table1(
     have = store.finished()
     missing = sum(task.name not in have for task in todo)
     console.print(f"{len(todo)} replications, {len(todo) - missing} of them in {store.path}; {missing} to be done.")
+    if missing:
+        store.note_versions(versions())
     with _display(console, missing) as finished:
-        run_tasks(todo, replicate, store, n_jobs=cpu_count() if n_jobs == -1 else n_jobs, dask=dask, finished=finished)
+        run_tasks(todo, replicate, store, n_jobs=cores, dask=dask, finished=finished)
     comparison = compare(store)
     for path in comparison.write(folder if not other else folder / store.path.stem):
         console.print(f"Written: {path}")
@@ -85,7 +87,7 @@ def _display(console: Console, total: int) -> Iterator[Any]:
 
     with Live(Group(bar, rates()), console=console, refresh_per_second=2) as live:
 
-        def finished(row: Row) -> None:
+        def count(row: Row) -> None:
             place = row.task.rsplit("/", 1)[0]
             if row.result is None:
                 counts[place, "failed", ""] += 1
@@ -93,6 +95,10 @@ def _display(console: Console, total: int) -> Iterator[Any]:
                 counts[place, "done", ""] += 1
                 for name, column in SHOWN.items():
                     counts[place, "rejected", name] += int(row.result[column] <= 0.05)
+
+        def finished(row: Row | None) -> None:
+            if row is not None:  # else another process did it
+                count(row)
             bar.advance(task)
             elapsed = bar.tasks[0].finished_time or bar.tasks[0].elapsed or 0.0
             bar.update(task, rate=f"{60.0 * bar.tasks[0].completed / elapsed:.1f} per minute" if elapsed else "")

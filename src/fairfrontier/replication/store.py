@@ -53,12 +53,12 @@ class Store:
         with _connected(self.path) as connection:
             return connection.execute("select 1 from replications where task = ?", (task,)).fetchone() is not None
 
-    def add(self, row: Row) -> None:
-        """Keep a row; if another process has finished the same task first, its row stays."""
+    def add(self, row: Row) -> bool:
+        """Keep a row, unless another process has finished the same task first; return whether it was kept."""
         result = None if row.result is None else zlib.compress(json.dumps(row.result, sort_keys=True).encode(), 9)
         values = (row.task, result, row.error, json.dumps(row.seconds, sort_keys=True))
         with _connected(self.path) as connection:
-            connection.execute("insert or ignore into replications values (?, ?, ?, ?)", values)
+            return connection.execute("insert or ignore into replications values (?, ?, ?, ?)", values).rowcount == 1
 
     def rows(self) -> Iterator[Row]:
         """All rows in order of their tasks."""
@@ -67,6 +67,22 @@ class Store:
         for task, result, error, seconds in found:
             values = None if result is None else json.loads(zlib.decompress(result))
             yield Row(task, values, error, json.loads(seconds))
+
+    def note_versions(self, versions: Mapping[str, str]) -> None:
+        """Remember with which versions of which software rows are made."""
+        value = json.dumps(versions, sort_keys=True)
+        with _connected(self.path) as connection:
+            connection.execute(
+                "insert or ignore into settings values (?, ?)", (f"versions {_fingerprint(value)}", value)
+            )
+
+    def versions(self) -> list[dict[str, str]]:
+        """Return every set of versions that was noted."""
+        with _connected(self.path) as connection:
+            found = connection.execute(
+                "select value from settings where name like 'versions %' order by value"
+            ).fetchall()
+        return [json.loads(value) for (value,) in found]
 
     def forget_failures(self) -> int:
         """Remove the failed replications, so that they are tried again; return their number."""
@@ -81,10 +97,9 @@ def open_store(path: Path, settings: Mapping[str, Any]) -> tuple[Store, bool]:
     the new store has a name that ends in a fingerprint of the settings.
     """
     wanted = json.dumps(settings, sort_keys=True)
-    fingerprint = hashlib.sha256(wanted.encode()).hexdigest()[:8]
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.stem}-{fingerprint}{path.suffix}")
+    beside = path.with_name(f"{path.stem}-{_fingerprint(wanted)}{path.suffix}")
     for place in (path, beside):
         if _is_empty(place):
             _create(place, wanted)
@@ -98,6 +113,10 @@ def read_store(path: Path) -> Store:
     if not Path(path).exists():
         raise InputError("bad-option", f"There is no store at {path}.")
     return Store(Path(path), json.loads(_settings(Path(path))))
+
+
+def _fingerprint(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _is_empty(path: Path) -> bool:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from joblib import cpu_count
 from rich.console import Console
 
 from ...errors import InputError
 from ..progress import counting
-from ..running import Task, run_tasks
+from ..running import Task, processes, run_tasks
 from ..store import Store, open_store
 from .figures import draw_figures
 from .repetitions import LEARNERS, Study, repeat, settings
@@ -52,13 +51,13 @@ def replicate_hospital(
         raise InputError("bad-option", f"`learner` must be one of {list(LEARNERS)}, got {learner!r}.")
     if repetitions < 1:
         raise InputError("bad-option", f"There must be at least one repetition, got {repetitions}.")
+    cores = processes(n_jobs)
     study = Study(data, settings(data, learner, rows=rows, n_boot=n_boot), rows)
     store, other = open_store(folder / "hospital.sqlite", study.options)
     if other:
         console.print(
-            f"The store in {folder} was made with other settings and is left alone; a new one is {store.path}."
+            f"The store in {folder} was made with other settings and is left alone; this run uses {store.path}."
         )
-    cores = cpu_count() if n_jobs == -1 else n_jobs
 
     def run(what: str, tasks: list[Task]) -> None:
         missing = [task for task in tasks if task.name not in store.finished()]
