@@ -94,7 +94,7 @@ def test_rates_intervals_and_z_by_hand(made_up):
     store, values = made_up
     found = compare(store)
     assert found.failed == 1
-    assert len(found.table) == 3 + 2 + 4 * 4 + 4 * 3
+    assert len(found.table) == 3 + 2 + 4 * 4 + 4 * 4
     for _, line in found.table.iterrows():
         column = stored_as(line["test"], line["procedure"], line["cell"])
         hits = values[column] == 1.0 if line["test"] == "distance" else values[column] <= 0.05
@@ -113,8 +113,12 @@ def test_rates_intervals_and_z_by_hand(made_up):
         assert line["z"] == pytest.approx((rate - published) / error)
     flagged = found.table[found.table["differs"]]
     assert set(flagged["test"]) == {"best points", "LDA", "distance"}  # made-up rates are far from the published ones
-    as_published = found.table[found.table["procedure"] == "as published"]
-    assert found.largest_z == as_published["z"].abs().max()
+    largest = found.largest_z().set_index(["test", "procedure"])
+    assert set(largest.index.get_level_values("test")) == {"best points", "LDA", "distance"}
+    for (test, procedure), (cells, z) in largest.iterrows():
+        own = found.table[(found.table["test"] == test) & (found.table["procedure"] == procedure)]
+        assert (len(own), own["z"].abs().max()) == (cells, z)
+    assert largest["cells"].sum() == 2 + 2 * 4 + 3 * 4
     assert found.cost.loc[0, "published fit"] == 2.0
     assert found.cost.loc[0, "own fit"] == pytest.approx(np.arange(200).mean() / 100)
 
@@ -137,7 +141,7 @@ def test_an_empty_store_compares_nothing(tmp_path):
     store, _ = open_store(tmp_path / "table1.sqlite", settings())
     found = compare(store)
     assert len(found.table) == 0
-    assert found.largest_z == 0.0
+    assert len(found.largest_z()) == 0
     assert "Failed replications: 0" in found.text()
 
 
@@ -153,6 +157,7 @@ def simulate(out, *options):
         (["--designs", "other"], "Designs must be among"),
         (["--replications", "0"], "at least one replication"),
         (["--jobs", "0"], "at least 1, or -1"),
+        (["--descents", "-1"], "must not be negative"),
     ],
 )
 def test_the_command_refuses_what_it_cannot_do(tmp_path, options, text):
@@ -164,9 +169,10 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path, options, text):
 
 def test_the_command_continues_and_starts_another_store_for_other_settings(tmp_path):
     options = ["--n", "1000", "--designs", "balanced", "--draws", "99"]
-    first = simulate(tmp_path, "--replications", "1", *options)
+    first = simulate(tmp_path, "--replications", "1", *options, "--descents", "1")
     assert first.exit_code == 0, first.output
-    assert "1 to be done" in first.output
+    assert "1 replications, 0 of them" in first.output
+    assert "1 distances by descent, 0 of them" in first.output
     table = (tmp_path / "table1.csv").read_bytes()
     assert f"Versions: {json.dumps(versions(), sort_keys=True)}" in (tmp_path / "table1.txt").read_text()
     again = simulate(tmp_path, "--replications", "1", *options)

@@ -127,6 +127,9 @@ def simulate(
     dask: Annotated[str | None, typer.Option(help="Address of a dask scheduler, or 'local'.")] = None,
     draws: Annotated[int, typer.Option(help="Bootstrap draws.")] = 1000,
     retry_failed: Annotated[bool, typer.Option(help="Try replications again that ended in an error.")] = False,
+    descents: Annotated[
+        int, typer.Option(help="Replications whose fit is repeated for distances to a fairest point found by descent.")
+    ] = 0,
 ) -> None:
     """Recompute the published Monte Carlo study; stop it at any time, the next run goes on where it was."""
     from .replication.simulation import simulate_table1
@@ -143,6 +146,7 @@ def simulate(
             dask=dask,
             n_boot=draws,
             retry_failed=retry_failed,
+            descents=descents,
         )
     except (FairFrontierError, ValueError) as error:
         _complain(error)

@@ -34,7 +34,7 @@ def perturbed_parts(
     Returns max_q q'e - h(q) and min_q D(q), each (B, J).
     """
     arcs, scale = function.estimate, step * np.sqrt(function.n_obs)
-    edges_hat = _edges_of(function)
+    edges_hat = edges_of(function)
     feasibility, separation = np.empty((n_boot, len(risks_hat))), np.empty((n_boot, len(risks_hat)))
 
     def one(number: int, edges: FloatArray, values: FloatArray, mirror: FloatArray, drawn: FloatArray) -> None:
@@ -45,7 +45,7 @@ def perturbed_parts(
             feasibility[number], separation[number],
         )  # fmt: skip
 
-    _for_each_drawn_function(function, plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
+    for_each_drawn_function(function, plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
     return feasibility, separation
 
 
@@ -63,18 +63,18 @@ def perturbed_line_infima(
     Returns the infima (B,) and the drawn risks (B, J, 2) of the plan's algorithms.
     """
     arcs, scale = function.estimate, step * np.sqrt(function.n_obs)
-    edges_hat = _edges_of(function)
+    edges_hat = edges_of(function)
     infima, risks = np.empty(n_boot), np.empty((n_boot, len(plan.extra), 2))
 
     def one(number: int, edges: FloatArray, values: FloatArray, mirror: FloatArray, drawn: FloatArray) -> None:
         risks[number] = drawn
         infima[number] = _line(edges_hat, arcs.values, arcs.mirror, edges, values, mirror, scale)
 
-    _for_each_drawn_function(function, plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
+    for_each_drawn_function(function, plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
     return infima, risks
 
 
-def _for_each_drawn_function(
+def for_each_drawn_function(
     function: SupportFunction,
     plan: DrawPlan,
     consume: Callable[[int, FloatArray, FloatArray, FloatArray, FloatArray], None],
@@ -100,7 +100,7 @@ def _for_each_drawn_function(
     for_each_draw(plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
 
 
-def _edges_of(function: SupportFunction) -> FloatArray:
+def edges_of(function: SupportFunction) -> FloatArray:
     edges = np.empty((len(function.estimate.a), 2))
     _edges(function.estimate.a, function.estimate.b, *function.mu, edges)
     return edges

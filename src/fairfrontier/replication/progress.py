@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from .running import Finished
 from .store import Row
 
 
 @contextmanager
-def counting(console: Console, what: str, total: int) -> Iterator[Callable[[Row | None], None]]:
-    """Yield a function that is told every finished row, or None for one that another process did."""
+def counting(console: Console, what: str, total: int) -> Iterator[Finished]:
+    """Yield a function that is told every finished row."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console) as bar:
         task = bar.add_task(what, total=total)

@@ -18,6 +18,8 @@ from .store import Row, Store
 Outcome = tuple[Mapping[str, Any], Mapping[str, float]]
 """What a replication returns: its result and the core seconds of its parts."""
 Replicate = Callable[..., Outcome]
+Finished = Callable[[Row | None], None]
+"""Is told every row once it is stored, or None for a task that another process has done meanwhile."""
 TRIES = 5
 """How often a task is handed to a cluster whose workers die with its result."""
 FETCHING = 60.0
@@ -52,12 +54,12 @@ def run_tasks(
     *,
     n_jobs: int = 1,
     dask: str | None = None,
-    finished: Callable[[Row | None], None] | None = None,
+    finished: Finished | None = None,
 ) -> int:
     """Do the tasks that the store does not have yet; returns how many rows were added to it.
 
-    Every row is stored before ``finished`` is called with it, or with None for a task that another process has done
-    meanwhile. ``dask`` is the address of a scheduler, or "local" for a cluster of ``n_jobs`` processes on this machine.
+    Every row is stored before ``finished`` is told. ``dask`` is the address of a scheduler, or "local" for a cluster of
+    ``n_jobs`` processes on this machine.
     """
     have = store.finished()
     missing = _in_random_order([task for task in tasks if task.name not in have])

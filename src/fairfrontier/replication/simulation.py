@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,16 @@ from rich.table import Table
 
 from ..errors import InputError
 from .comparison import Comparison, compare
-from .running import processes, run_tasks
+from .descent import descent_task, replicate_descent
+from .progress import counting
+from .running import Finished, Replicate, Task, processes, run_tasks
 from .store import Row, open_store
 from .table1 import DESIGNS, PUBLISHED, replicate, settings, tasks, versions
 
 SHOWN = {"skew": "published: weak skew rejected", "LDA e*": "published: LDA e*", "LDA e*, own": "own: LDA robust e*"}
 """Running rejection rates on display."""
+Display = Callable[[Console, str, int], AbstractContextManager[Finished]]
+"""Shows how far something is, by its name and the number of rows to come."""
 
 
 def simulate_table1(
@@ -35,8 +39,12 @@ def simulate_table1(
     dask: str | None = None,
     n_boot: int = 1000,
     retry_failed: bool = False,
+    descents: int = 0,
 ) -> Comparison:
-    """Do the missing replications, show how far they are, and write the table as text, CSV and LaTeX."""
+    """Do the missing replications, show how far they are, and write the table as text, CSV and LaTeX.
+
+    ``descents`` is the number of replications whose published fit is repeated for the distance to an F by descent.
+    """
     known = {n for _, n, _ in PUBLISHED}
     if not set(sizes) <= known or not sizes:
         raise InputError("bad-option", f"Sample sizes must be among {sorted(known)}, got {list(sizes)}.")
@@ -44,6 +52,8 @@ def simulate_table1(
         raise InputError("bad-option", f"Designs must be among {list(DESIGNS)}, got {list(designs)}.")
     if replications < 1:
         raise InputError("bad-option", f"There must be at least one replication, got {replications}.")
+    if descents < 0:
+        raise InputError("bad-option", f"The number of repeated fits must not be negative, got {descents}.")
     cores = processes(n_jobs)
     options = settings(n_boot)
     store, other = open_store(folder / "table1.sqlite", options)
@@ -53,28 +63,34 @@ def simulate_table1(
         )
     if retry_failed:
         console.print(f"Trying {store.forget_failures()} failed replications again.")
-    todo = tasks(replications, sizes, designs, options)
-    have = store.finished()
-    missing = sum(task.name not in have for task in todo)
-    console.print(f"{len(todo)} replications, {len(todo) - missing} of them in {store.path}; {missing} to be done.")
-    if missing:
-        store.note_versions(versions())
-    with _display(console, missing) as finished:
-        run_tasks(todo, replicate, store, n_jobs=cores, dask=dask, finished=finished)
+
+    def run(what: str, todo: list[Task], do: Replicate, display: Display) -> None:
+        have = store.finished()
+        missing = sum(task.name not in have for task in todo)
+        console.print(f"{len(todo)} {what}, {len(todo) - missing} of them in {store.path}; {missing} to be done.")
+        if missing:
+            store.note_versions(versions())
+        with display(console, what, missing) as finished:
+            run_tasks(todo, do, store, n_jobs=cores, dask=dask, finished=finished)
+
+    with _quiet_end():
+        run("replications", tasks(replications, sizes, designs, options), replicate, _with_rates)
+        if descents:
+            repeated = [descent_task(task) for task in tasks(descents, sizes, designs, options)]
+            run("distances by descent", repeated, replicate_descent, counting)
     comparison = compare(store)
     for path in comparison.write(folder if not other else folder / store.path.stem):
         console.print(f"Written: {path}")
     console.print(comparison.text())
-    console.print(f"Largest difference of a published procedure to its published rate: {comparison.largest_z:.2f} se.")
     return comparison
 
 
 @contextmanager
-def _display(console: Console, total: int) -> Iterator[Any]:
-    """Yield a function that is told every finished row and keeps the display up to date."""
+def _with_rates(console: Console, what: str, total: int) -> Iterator[Finished]:
+    """Yield a function that is told every finished row, and keep a display of running rejection rates up to date."""
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeElapsedColumn())
     bar = Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console)
-    task = bar.add_task("replications", total=total, rate="")
+    task = bar.add_task(what, total=total, rate="")
     counts: Counter[tuple[str, str, str]] = Counter()
 
     def rates() -> Table:
@@ -104,8 +120,7 @@ def _display(console: Console, total: int) -> Iterator[Any]:
             bar.update(task, rate=f"{60.0 * bar.tasks[0].completed / elapsed:.1f} per minute" if elapsed else "")
             live.update(Group(bar, rates()))
 
-        with _quiet_end():
-            yield finished
+        yield finished
     if not console.is_terminal:  # there the display ends without a new line
         console.print()
 

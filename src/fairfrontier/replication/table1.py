@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any, cast
@@ -105,21 +106,41 @@ def true_points(design: str) -> dict[str, FloatArray]:
     return {"R": truth.R, "B": truth.B, "(R+B)/2": (truth.R + truth.B) / 2.0, "e*": e_star, "F": truth.F}
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnSample:
+    """The sample of a replication, the decisions of the algorithm in use, and the seeds of what is done with it."""
+
+    X: pd.DataFrame
+    y: Any
+    group: Any
+    lottery: FloatArray
+    fit_seed: np.random.SeedSequence
+    candidate_seed: np.random.SeedSequence
+    descent_seed: np.random.SeedSequence
+
+
+def draw_sample(number: int, n: int, design: str) -> DrawnSample:
+    """Draw the sample of a replication, which its number alone decides."""
+    data_seed, *seeds = np.random.SeedSequence([n, number, DESIGNS.index(design), 61]).spawn(4)
+    X, y, group = make_liu_molinari(n, cast(Design, design), np.random.default_rng(data_seed))
+    return DrawnSample(X, y, group, status_quo().predict_proba(X)[:, 1], *seeds)
+
+
 def replicate(number: int, n: int, design: str, options: Mapping[str, Any]) -> Outcome:
     """Do one replication: p-values and whether intervals miss, by procedure; core seconds of fitting and inference."""
     truth = true_points(design)
-    data_seed, fit_seed, candidate_seed = np.random.SeedSequence([n, number, DESIGNS.index(design), 61]).spawn(3)
-    X, y, group = make_liu_molinari(n, cast(Design, design), np.random.default_rng(data_seed))
-    lottery = status_quo().predict_proba(X)[:, 1]
+    sample = draw_sample(number, n, design)
     result: dict[str, float] = {}
     seconds: dict[str, float] = {}
     for kind in ("published", "own"):
         start = time.process_time()
-        common = {"n_boot": options["n_boot"], "alpha": options["alpha"], "random_state": fit_seed}
-        ff = FairFrontier(**common, **options[f"{kind} learner"]).fit(X, y, sensitive_features=group)
+        common = {"n_boot": options["n_boot"], "alpha": options["alpha"], "random_state": sample.fit_seed}
+        ff = FairFrontier(**common, **options[f"{kind} learner"])
+        ff.fit(sample.X, sample.y, sensitive_features=sample.group)
         fitted = time.process_time()
         run = _published if kind == "published" else _own
-        result |= {f"{kind}: {name}": value for name, value in run(ff, truth, lottery, options, candidate_seed).items()}
+        found = run(ff, truth, sample.lottery, options, sample.candidate_seed)
+        result |= {f"{kind}: {name}": value for name, value in found.items()}
         seconds |= {f"{kind} fit": fitted - start, f"{kind} inference": time.process_time() - fitted}
     return result, seconds
 
