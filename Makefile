@@ -88,7 +88,7 @@ slow: $(READY)
 	@$(BIN)/python -m pytest -q -m slow
 
 table1: $(READY)
-	@$(BIN)/fairfrontier simulate --out replication/results
+	@$(BIN)/fairfrontier simulate --out replication/results --descents 100
 
 figure5: $(READY)
 	@$(BIN)/python replication/figure5.py
