@@ -211,3 +211,18 @@ def test_a_study_killed_ten_times_gives_the_table_of_an_undisturbed_one(tmp_path
     subprocess.run([*command, str(tmp_path / "killed"), *options], check=True, **quiet)
     for name in ("table1.csv", "table1.tex"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "calm" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_gives_the_rows_of_this_process_to_the_bit(tmp_path):
+    pytest.importorskip("distributed")
+    options = ["--replications", "2", "--n", "1000", "--draws", "99", "--descents", "1"]
+    stored = []
+    for where in (["--jobs", "1"], ["--jobs", "2", "--dask", "local"]):
+        out = tmp_path / where[-1]
+        # in a process of its own: dask's workers import the main module again
+        command = [sys.executable, str(SCRIPT), "--out", str(out), *options, *where]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        stored.append([(row.task, row.result, row.error) for row in read_store(out / "table1.sqlite").rows()])
+    assert len(stored[0]) == 2 * (2 + 1)
+    assert stored[0] == stored[1]
