@@ -1,5 +1,6 @@
 """Replications are kept one by one, whatever happens to the processes that make them."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 from toy_study import contents, replicate, tasks
 
 from fairfrontier.errors import FairFrontierError, InputError
@@ -51,6 +53,14 @@ def test_the_first_row_of_a_task_stays(store):
     assert store.add(Row("a", {"x": 1}, None, {}))
     assert not store.add(Row("a", {"x": 2}, None, {}))
     assert [row.result for row in store.rows()] == [{"x": 1}]
+
+
+def test_a_failure_gives_way_to_a_result_and_to_nothing_else(store):
+    assert store.add(Row("a", None, "MemoryError: no", {"all": 1.0}))
+    assert not store.add(Row("a", None, "MemoryError: again", {"all": 2.0}))
+    assert store.add(Row("a", {"x": 1}, None, {"fit": 3.0}))
+    assert not store.add(Row("a", None, "MemoryError: no", {"all": 1.0}))
+    assert list(store.rows()) == [Row("a", {"x": 1}, None, {"fit": 3.0})]
 
 
 def test_versions_are_noted_once_and_are_no_settings(store):
@@ -188,6 +198,17 @@ def test_rows_that_another_process_adds_meanwhile_are_not_counted(store):
     assert seen[1:] == [None] * 5
 
 
+def test_a_row_that_another_process_adds_while_it_is_made_is_not_counted(store):
+    def slow(number, pause):
+        store.add(Row(f"toy/{number:06d}", {"x": "the other's"}, None, {}))
+        return replicate(number, pause)
+
+    seen = []
+    assert run_tasks(tasks(2), slow, store, finished=seen.append) == 0
+    assert seen == [None, None]
+    assert [row.result for row in store.rows()] == [{"x": "the other's"}] * 2
+
+
 def test_the_order_of_tasks_is_random_among_neighbours_only(monkeypatch):
     monkeypatch.setattr(running, "BLOCK", 50)
     given = tasks(200)
@@ -208,17 +229,15 @@ def test_the_number_of_processes():
 
 def threads_in_use():
     """As a replication: what the linear algebra may use."""
-    from threadpoolctl import threadpool_info
-
     np.ones((2, 2)) @ np.ones((2, 2))
     found = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
     return {"threads": found}, {}
 
 
 def test_a_replication_adds_in_one_thread():
-    found = attempt(Task("a", ()), threads_in_use).result["threads"]
-    assert found
-    assert set(found) == {1}
+    with threadpool_limits(2):
+        assert 2 in threads_in_use()[0]["threads"]
+        assert set(attempt(Task("a", ()), threads_in_use).result["threads"]) == {1}
 
 
 def start(path, count, pause, n_jobs=1):
@@ -311,7 +330,7 @@ def test_a_cluster_that_fails_is_no_failure_of_the_replication(store, monkeypatc
     """What cannot be fetched in time is lost on the way: nothing is stored of it, and the run says so."""
     pytest.importorskip("distributed")
     monkeypatch.setattr(running, "FETCHING", 0.0)
-    with pytest.raises(FairFrontierError, match="The cluster failed 5 times"):
+    with pytest.raises(FairFrontierError, match="try 5 of 5"):
         run_tasks(tasks(2), replicate, store, n_jobs=1, dask="local")
     assert store.finished() == set()
 
@@ -325,3 +344,42 @@ def test_no_scheduler_at_the_address(store, address):
         pytest.raises(InputError, match="No dask scheduler can be reached"),
     ):
         run_tasks(tasks(2), replicate, store, dask=address)
+
+
+def test_nothing_to_do_needs_no_cluster(store):
+    run_tasks(tasks(2), replicate, store)
+    assert run_tasks(tasks(2), replicate, store, dask="tcp://127.0.0.1:1") == 0
+
+
+def test_a_scheduler_that_dies_ends_the_run(tmp_path, store):
+    pytest.importorskip("distributed")
+    address = tmp_path / "scheduler.json"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": TOY.parent}
+    dask = [sys.executable, "-m", "dask"]
+    started = [
+        subprocess.Popen(
+            [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", address],
+            **quiet,
+        )
+    ]
+    try:
+        for _ in range(600):
+            if address.exists():
+                break
+            time.sleep(0.05)
+        where = json.loads(address.read_text())["address"]
+        started.append(
+            subprocess.Popen([*dask, "worker", where, "--nthreads", "1", "--no-nanny", "--no-dashboard"], **quiet)
+        )
+
+        def finished(row):
+            if len(store.finished()) == 3:
+                started[0].kill()
+
+        with pytest.raises(FairFrontierError, match="once the cluster works, run again"):
+            run_tasks(tasks(200, 0.05), replicate, store, dask=where, finished=finished)
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    assert 3 <= len(store.finished()) < 200

@@ -25,7 +25,9 @@ TRIES = 5
 FETCHING = 60.0
 """Seconds within which a finished result must arrive from a worker."""
 BLOCK = 200
-"""Tasks whose order is random, so that processes that share a store seldom do the same one at the same time."""
+"""Tasks whose order is random, so that processes that share a store seldom do the same one at the same time.
+
+On a cluster all tasks are handed out at once and what others do meanwhile is done twice, though stored once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ def run_tasks(
     """
     have = store.finished()
     missing = _in_random_order([task for task in tasks if task.name not in have])
+    if not missing:
+        return 0
     rows = _on_dask(missing, replicate, dask, n_jobs) if dask else _on_cores(missing, replicate, store, n_jobs)
     added = 0
     for row in rows:
@@ -130,10 +134,10 @@ def _on_dask(tasks: Sequence[Task], replicate: Replicate, address: str, n_jobs: 
             except KilledWorker as error:  # several workers died of it, one after the other
                 row = Row(task.name, None, f"{type(error).__name__}: {error}", {"all": 0.0})
             except Exception as error:  # the replication itself never raises: its result was lost on the way
-                if number == TRIES:
+                if number == TRIES or client.status != "running":
                     raise FairFrontierError(
-                        f"The cluster failed {TRIES} times at {task.name}: {type(error).__name__}: {error}. What is "
-                        "finished is stored; once the cluster works, run again to go on."
+                        f"The cluster failed at {task.name}, try {number} of {TRIES}: {type(error).__name__}: {error}. "
+                        "What is finished is stored; once the cluster works, run again to go on."
                     ) from error
                 waiting.add(submit(task, number + 1))
                 continue

@@ -24,6 +24,11 @@ _TABLES = (
     "create table settings (name text primary key, value text not null)",
     "create table replications (task text primary key, result blob, error text, seconds text not null) without rowid",
 )
+_ADD = """
+insert into replications values (?, ?, ?, ?)
+on conflict (task) do update set result = excluded.result, error = null, seconds = excluded.seconds
+where replications.error is not null and excluded.error is null
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +59,14 @@ class Store:
             return connection.execute("select 1 from replications where task = ?", (task,)).fetchone() is not None
 
     def add(self, row: Row) -> bool:
-        """Keep a row, unless another process has finished the same task first; return whether it was kept."""
+        """Keep a row, unless another process has finished the same task first; return whether it was kept.
+
+        Only a failure gives way to a result.
+        """
         result = None if row.result is None else zlib.compress(json.dumps(row.result, sort_keys=True).encode(), 9)
         values = (row.task, result, row.error, json.dumps(row.seconds, sort_keys=True))
         with _connected(self.path) as connection:
-            return connection.execute("insert or ignore into replications values (?, ?, ?, ?)", values).rowcount == 1
+            return connection.execute(_ADD, values).rowcount == 1
 
     def rows(self) -> Iterator[Row]:
         """All rows in order of their tasks."""
