@@ -23,7 +23,7 @@ PROCEDURES: Mapping[str, Mapping[str, str]] = {
     },
     "LDA": {
         "as published": "published: LDA {cell}",
-        "as published, no kinks": "published: LDA, no kinks {cell}",
+        "published test, no kinks": "published: LDA, no kinks {cell}",
         "own robust": "own: LDA robust {cell}",
         "own sharp": "own: LDA sharp {cell}",
     },
