@@ -147,9 +147,11 @@ def test_its_place_in_the_table(replication, tmp_path):
     store.add(Row(descent_task(task).name, result, None, seconds))
     found = compare(store)
     counts = found.table[found.table["test"] == "distance"].groupby("procedure")["replications"].agg(["min", "max"])
-    assert tuple(counts.loc["as published, by descent"]) == (1, 1)
+    assert tuple(counts.loc["imitation of the published, by descent"]) == (1, 1)
     assert tuple(counts.loc["published test, exact"]) == (2, 2)
     for kind in ("descent", "infimum"):
-        rates = found.table[found.table["procedure"] == f"as published, by {kind}"].set_index("cell")["rate"]
+        rates = found.table[found.table["procedure"] == f"imitation of the published, by {kind}"].set_index("cell")[
+            "rate"
+        ]
         assert {f"{kind}: distance {name}": rates[name] for name in POINTS}.items() <= result.items()
     assert found.cost.loc[0, "descent"] == seconds["descent"]

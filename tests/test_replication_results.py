@@ -13,7 +13,7 @@ from fairfrontier.replication.table1 import DESIGNS, replicate, settings, tasks
 
 RESULTS = Path(__file__).resolve().parents[1] / "replication" / "results"
 REPLICATIONS = {1000: 1000, 5000: 1000, 10000: 300}
-IMITATED = ("as published, by descent", "as published, by infimum")
+IMITATED = ("imitation of the published, by descent", "imitation of the published, by infimum")
 
 
 @pytest.fixture(scope="module")

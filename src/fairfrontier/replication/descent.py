@@ -1,4 +1,4 @@
-"""The published intervals of the distance to F, as near as they can be made to come.
+"""A guess at how the published intervals of the distance to F were made, picked for its fit to the published rates.
 
 By its definition F = -(1, 1) inf_c h(u1 - c(1, -1)), and the package computes the infimum exactly. The published
 numbers come from stochastic gradient descent. Between two breakpoints the estimated h is linear in c with slope
