@@ -11,12 +11,12 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fairfrontier.bootstrap import DrawingContext
-from fairfrontier.geometry import improvement_support, unit_circle
-from fairfrontier.inference.lda import lda_evidence
-from fairfrontier.inference.levels import step_size
+from fairfrontier.bootstrap.draws import DrawingContext
+from fairfrontier.frontier.plane import improvement_support, unit_circle
+from fairfrontier.frontier.support import build_support_function, group_means, make_scores
+from fairfrontier.inference.lda.evidence import lda_evidence
+from fairfrontier.inference.p_values import step_size
 from fairfrontier.inference.points import frontier_process, point_tests
-from fairfrontier.support import build_support_function, group_means, make_scores
 
 N_BOOT = 1000
 

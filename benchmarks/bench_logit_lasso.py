@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from fairfrontier.datasets import make_liu_molinari
-from fairfrontier.l1_logistic import L1LogisticRegression
+from fairfrontier.learning.lasso.logistic import L1LogisticRegression
 
 SHARE = {1: 0.6, 0: 0.4}
 N_FOLDS = 5

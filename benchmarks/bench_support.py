@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fairfrontier.geometry import unit_circle
-from fairfrontier.support import build_support_function, make_scores
+from fairfrontier.frontier.plane import unit_circle
+from fairfrontier.frontier.support import build_support_function, make_scores
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from fairfrontier.datasets import hospital, make_hospital
-from fairfrontier.learners.presets import resolve_learner
+from fairfrontier.learning.learners.presets import resolve_learner
 
 ROWS, SEED = 48_784, 3
 

@@ -42,8 +42,11 @@ os.environ["CI"] = "1"  # hypothesis tries the same examples every time
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "fairfrontier"
 STORE = ROOT / ".mutation"
-MODULES = ("sweep", "support", *(f"inference.{path.stem}" for path in sorted((PACKAGE / "inference").glob("[!_]*.py"))))
-MODULES += ("inference._exact", "inference._lattices")
+MODULES = ("frontier.sweep", "frontier.support", "bootstrap.exact")
+MODULES += tuple(
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+    for path in sorted((PACKAGE / "inference").rglob("[!_]*.py"))
+)
 KERNEL_TESTS = (
     *("support_against_definition", "sets_against_definition", "bootstrap_against_definition"),
     *("lda_against_definition", "lda_results", "regions_against_definition"),

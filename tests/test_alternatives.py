@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from people import GROUPS, code_of, fitted, frontier, people, plain_pairs, shares
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from support.people import GROUPS, code_of, fitted, frontier, people, plain_pairs, shares
 
 from fairfrontier import FairFrontier
-from fairfrontier.data import make_sample
+from fairfrontier.data.sample import make_sample
 from fairfrontier.errors import NotFittedError
 
 FINE = np.linspace(np.pi, 1.5 * np.pi, 1441)

@@ -22,15 +22,15 @@ from typer.testing import CliRunner
 
 from fairfrontier.audit import running
 from fairfrontier.audit.demo import demo_table
-from fairfrontier.audit.files import EXACT, TableFile
 from fairfrontier.audit.plan import make_plan
 from fairfrontier.audit.request import AuditRequest, read_config
-from fairfrontier.audit.running import run_audit, variants
+from fairfrontier.audit.run import run_audit, variants
+from fairfrontier.audit.table import EXACT, TableFile
 from fairfrontier.cli import app
 from fairfrontier.errors import EmptySetWarning, InputError, LearnerError
-from fairfrontier.reporting.wording import CHIPS, HEADLINES
+from fairfrontier.report.sentences import CHIPS, HEADLINES
 
-SCHEMA = json.loads(files("fairfrontier.reporting").joinpath("audit.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("fairfrontier.report").joinpath("audit.schema.json").read_text(encoding="utf-8"))
 read_csv = partial(pd.read_csv, **EXACT)
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 WRITTEN = {

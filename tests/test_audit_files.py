@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 
 from fairfrontier.audit import writing
-from fairfrontier.audit.files import read_table
 from fairfrontier.audit.request import AuditRequest
-from fairfrontier.audit.writing import check_folder, write_audit
+from fairfrontier.audit.table import read_table
+from fairfrontier.audit.write import check_folder, write_audit
 from fairfrontier.errors import InputError, MissingDependencyError
 
 TABLE = pd.DataFrame(

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairfrontier.audit.files import TableFile
 from fairfrontier.audit.plan import FEW_ROWS, MOST_CATEGORIES, as_labels, make_plan
 from fairfrontier.audit.request import AuditRequest
+from fairfrontier.audit.table import TableFile
 from fairfrontier.errors import InputError
 
 N = 200

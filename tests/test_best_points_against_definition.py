@@ -5,22 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import plain
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from lda_cases import Case, rule_values, with_arc_ends
 from scipy.spatial import cKDTree
-from shared import shared_path
+from support import plain
+from support.lda_cases import Case, rule_values, with_arc_ends
+from support.shared import shared_path
 from test_frontier_properties import fit, learned, rows
 
 from fairfrontier import FairFrontier
-from fairfrontier.bootstrap import DrawingContext
+from fairfrontier.bootstrap.draws import DrawingContext
 from fairfrontier.errors import InputError, NotFittedError
-from fairfrontier.inference._lattices import lattice, lowest, to_side
+from fairfrontier.frontier.support import build_support_function, make_scores
 from fairfrontier.inference.best_points import ExtremePoint, extreme_points
-from fairfrontier.inference.levels import critical_value, critical_value_error
-from fairfrontier.support import build_support_function, make_scores
+from fairfrontier.inference.lattices import lattice, lowest, to_side
+from fairfrontier.inference.p_values import critical_value, critical_value_error
 
 B = 99
 U = np.array([[-1.0, 0.0], [0.0, -1.0]])
@@ -228,8 +228,8 @@ def test_p_values_critical_values_and_levels(case, directions, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("drew again")
 
-    monkeypatch.setattr("fairfrontier.bootstrap.for_each_draw", refuse)
-    monkeypatch.setattr("fairfrontier.inference._exact.for_each_draw", refuse)
+    monkeypatch.setattr("fairfrontier.bootstrap.draws.for_each_draw", refuse)
+    monkeypatch.setattr("fairfrontier.bootstrap.exact.for_each_draw", refuse)
     with pytest.raises(AssertionError, match="drew again"):
         case.ff.test_best_points(CANDIDATES_R, CANDIDATES_B, directions=directions)
     assert tests.alpha == 0.1

@@ -4,16 +4,16 @@ import tracemalloc
 from dataclasses import replace
 
 import numpy as np
-import plain
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import plain
 from test_frontier_properties import fit, rows
 
-from fairfrontier.bootstrap import check_draws, draw_process
+from fairfrontier.bootstrap.draws import check_draws, draw_process
 from fairfrontier.errors import InputError
-from fairfrontier.geometry import unit_circle
-from fairfrontier.support import build_support_function, make_scores
+from fairfrontier.frontier.plane import unit_circle
+from fairfrontier.frontier.support import build_support_function, make_scores
 
 SEED = np.random.SeedSequence(5)
 

@@ -1,14 +1,13 @@
 """Capacity-constrained rules, their support function, extrema, draws and sets against loops over rows."""
 
 import numpy as np
-import plain
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from support import plain
 
-from fairfrontier.bootstrap import RandomWeights
-from fairfrontier.capacity import (
+from fairfrontier.bootstrap.capacity import (
     CappedContext,
     CappedFunction,
     cap,
@@ -17,9 +16,10 @@ from fairfrontier.capacity import (
     grid_directions,
     lowest_level,
 )
+from fairfrontier.bootstrap.draws import RandomWeights
 from fairfrontier.errors import InputError
-from fairfrontier.geometry import unit_circle
-from fairfrontier.support import build_support_function, make_scores
+from fairfrontier.frontier.plane import unit_circle
+from fairfrontier.frontier.support import build_support_function, make_scores
 
 ROOT_HALF = np.sqrt(0.5)
 CAPS = (0.01, 0.03, 0.1, 0.5)

@@ -4,18 +4,18 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-import plain
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import plain
 from test_capacity_against_definition import plain_rule, shares, some_capacity
 from test_frontier_properties import fit, rows
 
-from fairfrontier.capacity import CappedContext, cap, capped_feasible_set, fairest_direction, grid_directions
+from fairfrontier.bootstrap.capacity import CappedContext, cap, capped_feasible_set, fairest_direction, grid_directions
 from fairfrontier.errors import CapacityWarning, InputError
-from fairfrontier.geometry import clip_polygon, convex_contains, polygon_area
-from fairfrontier.sets import feasible_set
-from fairfrontier.support import build_support_function, make_scores
+from fairfrontier.frontier.plane import clip_polygon, convex_contains, polygon_area
+from fairfrontier.frontier.sets import feasible_set
+from fairfrontier.frontier.support import build_support_function, make_scores
 
 B = 99
 pytestmark = pytest.mark.filterwarnings(

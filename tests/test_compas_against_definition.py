@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from shared import shared_path
+from support.shared import shared_path
 
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import fetch_compas

@@ -8,8 +8,8 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from loopback import Answer, serving
-from shared import shared_path
+from support.loopback import Answer, serving
+from support.shared import shared_path
 
 from fairfrontier.datasets import compas, fetch_compas
 from fairfrontier.errors import InputError

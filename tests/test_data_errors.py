@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from fairfrontier.data import check_alpha, check_probabilities, make_sample
+from fairfrontier.data.checks import check_alpha, check_probabilities
+from fairfrontier.data.sample import make_sample
 from fairfrontier.errors import DroppedRowsWarning, InputError
 
 Y = [0, 1, 1, 0]

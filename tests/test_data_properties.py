@@ -10,7 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fairfrontier.data import check_alpha, check_probabilities, make_sample
+from fairfrontier.data.checks import check_alpha, check_probabilities
+from fairfrontier.data.sample import make_sample
 from fairfrontier.errors import DroppedRowsWarning
 
 CONTAINERS = {

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
-from shared import shared_path
+from support.shared import shared_path
 
 from fairfrontier.datasets import liu_molinari_truth, make_liu_molinari
 from fairfrontier.errors import InputError

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from fairfrontier.audit.demo import demo_plan, demo_table, demo_truth
-from fairfrontier.audit.running import fit_variant, variants
+from fairfrontier.audit.run import fit_variant, variants
 from fairfrontier.datasets import hospital_scores, hospital_truth
 
 

@@ -4,15 +4,16 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-import plain
 import pytest
-from distance_cases import SEED, B, Case, breaks_on_line, moved_by_group, on_line, values_of
+from support import plain
+from support.distance_cases import SEED, B, Case, breaks_on_line, moved_by_group, on_line, values_of
 from test_frontier_properties import fit, rows
 from test_replication_table1 import SMALL
 
 from fairfrontier import FairFrontier
-from fairfrontier.inference._exact import edges_of
-from fairfrontier.inference.levels import critical_value, step_size
+from fairfrontier.bootstrap.exact import edges_of
+from fairfrontier.frontier.support import build_support_function
+from fairfrontier.inference.p_values import critical_value, step_size
 from fairfrontier.replication.comparison import compare
 from fairfrontier.replication.descent import (
     along_line,
@@ -24,7 +25,6 @@ from fairfrontier.replication.descent import (
 )
 from fairfrontier.replication.store import Row, open_store
 from fairfrontier.replication.table1 import POINTS, draw_sample, replicate, settings, tasks, true_points
-from fairfrontier.support import build_support_function
 
 
 def plain_pieces(scores, multiplier, k):

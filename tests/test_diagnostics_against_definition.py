@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from fairfrontier.diagnostics import all_discrete, diagnose, largest_strip_share, warn
 from fairfrontier.errors import GroupDeterminedWarning, MarginWarning
+from fairfrontier.learning.diagnostics import all_discrete, diagnose, largest_strip_share, warn
 
 MU = (0.6, 0.4)
 

@@ -1,9 +1,11 @@
 """Intervals of distances to the fairest point against plain loops over draws and candidates."""
 
 import numpy as np
-import plain
 import pytest
-from distance_cases import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import plain
+from support.distance_cases import (
     METRICS,
     NOBODY,
     ROOT,
@@ -15,11 +17,9 @@ from distance_cases import (
     sharp_interval,
     values_of,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from test_frontier_properties import fit, rows
 
-from fairfrontier.inference.distance import _distance_limits, _locate, fairest_evidence, read_metric
+from fairfrontier.inference.distance.estimates import _distance_limits, _locate, fairest_evidence, read_metric
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning",

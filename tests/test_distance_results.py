@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import plain
 import pytest
-from distance_cases import (
+from sklearn.linear_model import LogisticRegression
+from support import plain
+from support.distance_cases import (
     ENDS,
     METRICS,
     NOBODY,
@@ -22,15 +23,14 @@ from distance_cases import (
     sharp_interval,
     values_of,
 )
-from sklearn.linear_model import LogisticRegression
 from test_frontier_properties import fit, rows
 
 from fairfrontier import FairFrontier
-from fairfrontier.bootstrap import DrawingContext
+from fairfrontier.bootstrap.draws import DrawingContext
 from fairfrontier.errors import InputError, NotFittedError
-from fairfrontier.inference.distance import _distance_limits, fairest_evidence, read_metric
-from fairfrontier.inference.distance_results import _hull, _union
-from fairfrontier.support import build_support_function
+from fairfrontier.frontier.support import build_support_function
+from fairfrontier.inference.distance.estimates import _distance_limits, fairest_evidence, read_metric
+from fairfrontier.inference.distance.result import _hull, _union
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning",

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import grimp
 import pytest
-from pages import ROOT, blocks, run_page, same_with_gaps
+from support.pages import ROOT, blocks, run_page, same_with_gaps
 
 import fairfrontier
 from fairfrontier.datasets import make_liu_molinari
-from fairfrontier.learners import PRESETS
+from fairfrontier.learning.learners import PRESETS
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 #: Why a block may be left alone.

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
-from loopback import Answer, serving
+from support.loopback import Answer, serving
 
 from fairfrontier.datasets import _download
 from fairfrontier.datasets._download import cached_file, data_directory

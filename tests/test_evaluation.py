@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from people import GROUPS, LOGIT, code_of, fitted, people
 from sklearn.base import BaseEstimator, clone
+from support.people import GROUPS, LOGIT, code_of, fitted, people
 
 from fairfrontier import FrontierRule, LinearFrontierRule, cost_loss, evaluate
 from fairfrontier.errors import MissingDependencyError, NotFittedError

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import ROOT, blocks, same_with_gaps
-from shared import shared_path
+from support.pages import ROOT, blocks, same_with_gaps
+from support.shared import shared_path
 
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import fetch_compas, make_liu_molinari

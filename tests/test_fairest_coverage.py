@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fairest_study import run_study, shares, truth_of
+from support.fairest_study import run_study, shares, truth_of
 
 pytestmark = pytest.mark.slow
 

@@ -3,19 +3,30 @@
 from dataclasses import replace
 
 import numpy as np
-import plain
 import pytest
-from distance_cases import ENDS, METRICS, NOBODY, SEED, B, Case, moved_by_group, on_line, perturbed_infimum, values_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support import plain
+from support.distance_cases import (
+    ENDS,
+    METRICS,
+    NOBODY,
+    SEED,
+    B,
+    Case,
+    moved_by_group,
+    on_line,
+    perturbed_infimum,
+    values_of,
+)
 from test_frontier_properties import fit, rows
 
-from fairfrontier.bootstrap import DrawingContext, make_plan
+from fairfrontier.bootstrap.draws import DrawingContext, make_plan
+from fairfrontier.bootstrap.exact import perturbed_line_infima
 from fairfrontier.errors import InputError
-from fairfrontier.inference._exact import perturbed_line_infima
-from fairfrontier.inference.distance import fairest_evidence, read_metric
-from fairfrontier.sets import best_points
-from fairfrontier.support import build_support_function, make_scores
+from fairfrontier.frontier.sets import best_points
+from fairfrontier.frontier.support import build_support_function, make_scores
+from fairfrontier.inference.distance.estimates import fairest_evidence, read_metric
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning",

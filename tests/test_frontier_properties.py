@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-import plain
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -16,9 +15,10 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
+from support import plain
 
 from fairfrontier import FairFrontier, cost_loss, sweep
-from fairfrontier.capacity import cap
+from fairfrontier.bootstrap.capacity import cap
 from fairfrontier.errors import (
     DroppedRowsWarning,
     FairFrontierWarning,
@@ -27,9 +27,9 @@ from fairfrontier.errors import (
     MissingDependencyError,
     NotFittedError,
 )
-from fairfrontier.geometry import unit_circle
-from fairfrontier.sets import attained_hull, sharp_points
-from fairfrontier.support import make_scores
+from fairfrontier.frontier.plane import unit_circle
+from fairfrontier.frontier.sets import attained_hull, sharp_points
+from fairfrontier.frontier.support import make_scores
 
 Q = unit_circle(23, 0.05)
 
@@ -585,7 +585,7 @@ def test_plot_names_groups_and_algorithms():
 
 
 def test_plots_without_matplotlib_say_what_to_install(monkeypatch):
-    monkeypatch.delitem(sys.modules, "fairfrontier.plots", raising=False)
+    monkeypatch.delitem(sys.modules, "fairfrontier.report.figure", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingDependencyError, match=r"fairfrontier\[plots\]"):
         fit(rows(200)).plot()
@@ -656,7 +656,7 @@ def test_plot_shows_awkward_names_verbatim():
 
 def test_regions_are_drawn_with_their_holes():
     pytest.importorskip("matplotlib")
-    from fairfrontier.plots import _with_holes
+    from fairfrontier.report.figure import _with_holes
 
     square = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     for outer in (square, square[::-1]):

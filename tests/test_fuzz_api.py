@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from fuzz_cases import play
-from fuzz_inputs import LeastSquares, Surprise
-from people import GROUPS, code_of, fitted, frontier, people
+from support.fuzz_cases import play
+from support.fuzz_inputs import LeastSquares, Surprise
+from support.people import GROUPS, code_of, fitted, frontier, people
 
 from fairfrontier import FairFrontier, LinearFrontierRule
 from fairfrontier.errors import InputError

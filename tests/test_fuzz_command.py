@@ -17,15 +17,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from fuzz_files import draw_case
 from pyarrow import feather, parquet
+from support.fuzz_files import draw_case
 from typer.testing import CliRunner
 
 from fairfrontier.audit.request import read_config
 from fairfrontier.cli import app
 from fairfrontier.errors import FairFrontierError, FairFrontierWarning, InputError
 
-SCHEMA = json.loads(files("fairfrontier.reporting").joinpath("audit.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("fairfrontier.report").joinpath("audit.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 FIGURES = {f"figures/{name}.{kind}" for name in ("frontier", "feasible-set") for kind in ("png", "svg")}
 ALWAYS = {"audit.json", "config.toml", "plan.txt", "report.html"} | FIGURES

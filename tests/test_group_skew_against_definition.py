@@ -6,17 +6,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from lda_cases import Case
 from scipy.spatial import ConvexHull, cKDTree
+from support.lda_cases import Case
 from test_best_points_against_definition import U, plain_point, plain_test, window
 from test_frontier_properties import Rows, fit, learned, rows
 
 from fairfrontier import FairFrontier, Loss, cost_loss
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import InputError, NotFittedError
-from fairfrontier.geometry import convex_contains
-from fairfrontier.inference._lattices import lattice
+from fairfrontier.frontier.plane import convex_contains
 from fairfrontier.inference.group_skew import SET_SPACING, BestPointsSet, closest_pair, closest_point, skew_points
+from fairfrontier.inference.lattices import lattice
 
 B = 99
 ONE_DRAW = 1 / (1 + B)
@@ -360,8 +360,8 @@ def test_other_levels_need_no_draws_and_give_nested_sets(skew, method, monkeypat
     def refuse(*_, **__):
         raise AssertionError("drew again")
 
-    monkeypatch.setattr("fairfrontier.bootstrap.for_each_draw", refuse)
-    monkeypatch.setattr("fairfrontier.inference._exact.for_each_draw", refuse)
+    monkeypatch.setattr("fairfrontier.bootstrap.draws.for_each_draw", refuse)
+    monkeypatch.setattr("fairfrontier.bootstrap.exact.for_each_draw", refuse)
     with pytest.raises(AssertionError, match="drew again"):
         skew.ff.test_group_skew(method=method)
     levels = [test.at(alpha) for alpha in (0.01, 0.05, 0.1, 0.25, 0.45)]

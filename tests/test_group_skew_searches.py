@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
-import plain
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import plain
 from test_best_points_against_definition import U, on_side, window
 from test_frontier_properties import fit, rows
 from test_group_skew_against_definition import (
@@ -21,10 +21,10 @@ from test_group_skew_against_definition import (
     two_sided_rows,
 )
 
-from fairfrontier.bootstrap import DrawingContext
-from fairfrontier.data import make_sample
+from fairfrontier.bootstrap.draws import DrawingContext
+from fairfrontier.data.sample import make_sample
 from fairfrontier.datasets import make_liu_molinari
-from fairfrontier.inference._lattices import lattice, lowest, to_side
+from fairfrontier.frontier.support import build_support_function, make_scores
 from fairfrontier.inference.best_points import ExtremePoint
 from fairfrontier.inference.group_skew import (
     _best_partner,
@@ -33,8 +33,8 @@ from fairfrontier.inference.group_skew import (
     closest_point,
     skew_points,
 )
-from fairfrontier.nuisance import cross_fit
-from fairfrontier.support import build_support_function, make_scores
+from fairfrontier.inference.lattices import lattice, lowest, to_side
+from fairfrontier.learning.cross_fitting import cross_fit
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.EmptySetWarning"

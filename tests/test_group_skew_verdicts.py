@@ -26,7 +26,7 @@ from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.datasets.designs import _success_probabilities
 from fairfrontier.inference.group_skew import NO_ANSWER, balanced_p_value, closest_point, skew_points
 
-SCHEMA = json.loads(files("fairfrontier.reporting").joinpath("audit.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("fairfrontier.report").joinpath("audit.schema.json").read_text(encoding="utf-8"))
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.EmptySetWarning"
 )

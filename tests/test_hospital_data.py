@@ -5,9 +5,9 @@ import hashlib
 import numpy as np
 import pandas as pd
 import pytest
-from loopback import Answer, serving
 from scipy import stats
-from shared import shared_path
+from support.loopback import Answer, serving
+from support.shared import shared_path
 
 from fairfrontier.datasets import (
     fetch_obermeyer,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from shared import shared_path
+from support.shared import shared_path
 
 from fairfrontier.datasets import load_obermeyer_holdout, make_hospital, make_hospital_table
 from fairfrontier.datasets.obermeyer import HOLDOUT_SCORES, OUTCOMES

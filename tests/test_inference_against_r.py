@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from shared import shared_path
+from support.shared import shared_path
 
 from fairfrontier import FairFrontier
 

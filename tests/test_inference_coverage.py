@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr, ndtri
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import liu_molinari_truth
 from fairfrontier.errors import FairFrontierWarning
-from fairfrontier.geometry import unit_circle
+from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.inference.bands import BAND_DIRECTIONS
 
 pytestmark = pytest.mark.slow

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
-from people import LOGIT, people
 from scipy.special import expit
+from support.people import LOGIT, people
 
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule
-from fairfrontier.geometry import unit_circle
+from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.inference.group_skew import GroupSkewTest
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")  # the samples are small

@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from fairfrontier import l1_logistic
-from fairfrontier._l1_kernels import log_loss_gradient, shift_to_smallest_norm, weighted_cross_product
 from fairfrontier.errors import InputError, NotFittedError
-from fairfrontier.l1_logistic import L1LogisticRegression, _stratified_folds
+from fairfrontier.learning.lasso import logistic as l1_logistic
+from fairfrontier.learning.lasso.kernels import log_loss_gradient, shift_to_smallest_norm, weighted_cross_product
+from fairfrontier.learning.lasso.logistic import L1LogisticRegression, _stratified_folds
 
 # how scikit-learn is asked for an L1 penalty; older versions do not know the first
 L1 = {"penalty": "l1"} if sklearn.__version__.startswith("1.7.") else {"l1_ratio": 1.0}

@@ -5,20 +5,20 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-import plain
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lda_cases import METHODS, B, Case, N, at_direction, numbers_of, rule_values, with_arc_ends
+from support import plain
+from support.lda_cases import METHODS, B, Case, N, at_direction, numbers_of, rule_values, with_arc_ends
 from test_frontier_properties import fit, rows
 
 from fairfrontier import FairFrontier
-from fairfrontier.bootstrap import make_plan
+from fairfrontier.bootstrap.draws import make_plan
+from fairfrontier.bootstrap.exact import _draw_arcs, _edges, _line, _parts
 from fairfrontier.errors import FairFrontierWarning
-from fairfrontier.geometry import improvement_corners, off_breakpoint
-from fairfrontier.inference._exact import _draw_arcs, _edges, _line, _parts
-from fairfrontier.inference.lda import between, robust_grid
-from fairfrontier.support import build_support_function, make_scores
+from fairfrontier.frontier.plane import improvement_corners, off_breakpoint
+from fairfrontier.frontier.support import build_support_function, make_scores
+from fairfrontier.inference.lda.evidence import between, robust_grid
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.EmptySetWarning"

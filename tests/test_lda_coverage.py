@@ -1,7 +1,7 @@
 """Size and power of the LDA tests by Monte Carlo (published test at n = 1,000: power .397 and .162)."""
 
 import pytest
-from lda_study import run_study
+from support.lda_study import run_study
 
 NULLS = ["R", "B", *[f"optimal {k + 1}" for k in range(6)]]
 

@@ -6,18 +6,18 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-import plain
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lda_cases import METHODS, B, Case, at_direction, numbers_of
+from support import plain
+from support.lda_cases import METHODS, B, Case, at_direction, numbers_of
 from test_frontier_properties import fit, learned, rows
 
-from fairfrontier.geometry import unit_circle
-from fairfrontier.inference.levels import combine_repetitions, critical_value, critical_value_error, holm
-from fairfrontier.inference.results import _ratio
-from fairfrontier.inference.witness import Witness
+from fairfrontier.frontier.plane import unit_circle
+from fairfrontier.inference.lda.result import _ratio
+from fairfrontier.inference.lda.witness import Witness
+from fairfrontier.inference.p_values import combine_repetitions, critical_value, critical_value_error, holm
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.EmptySetWarning"
@@ -118,8 +118,8 @@ def test_another_level_needs_no_draws_and_is_monotone(case, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("drew again")
 
-    monkeypatch.setattr("fairfrontier.bootstrap.for_each_draw", refuse)
-    monkeypatch.setattr("fairfrontier.inference._exact.for_each_draw", refuse)
+    monkeypatch.setattr("fairfrontier.bootstrap.draws.for_each_draw", refuse)
+    monkeypatch.setattr("fairfrontier.bootstrap.exact.for_each_draw", refuse)
     with pytest.raises(AssertionError, match="drew again"):
         case.ff.test_lda(case.decisions["coin"])
     for test in tests:

@@ -13,9 +13,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from fairfrontier.folds import deal, deal_training_rows
-from fairfrontier.l1_logistic import L1LogisticRegression
-from fairfrontier.learners import (
+from fairfrontier.learning.folds import deal, deal_training_rows
+from fairfrontier.learning.lasso.logistic import L1LogisticRegression
+from fairfrontier.learning.learners import (
     PRESETS,
     DirectLearner,
     FactoredLearner,
@@ -29,9 +29,9 @@ from fairfrontier.learners import (
     resolve_learner,
     simplex_weights,
 )
-from fairfrontier.learners.composite import PartiallyLinearLearner, StackLearner
-from fairfrontier.learners.estimators import cluster_keywords, seeded, weight_keywords
-from fairfrontier.learners.families import boosting_family, lasso_family, lasso_model, rows_per_tree
+from fairfrontier.learning.learners.composite import PartiallyLinearLearner, StackLearner
+from fairfrontier.learning.learners.estimators import cluster_keywords, seeded, weight_keywords
+from fairfrontier.learning.learners.families import boosting_family, lasso_family, lasso_model, rows_per_tree
 
 SEED = np.random.SeedSequence(7)
 

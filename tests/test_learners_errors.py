@@ -8,7 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 from fairfrontier.errors import InputError, LearnerError
-from fairfrontier.learners import NumericColumns, TrainingRows, fit_learner, resolve_learner
+from fairfrontier.learning.learners import NumericColumns, TrainingRows, fit_learner, resolve_learner
 
 SEED = np.random.SeedSequence(1)
 

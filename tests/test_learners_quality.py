@@ -5,10 +5,10 @@ import pytest
 from scipy.special import expit
 from sklearn.tree import DecisionTreeClassifier
 
-from fairfrontier.data import make_sample
+from fairfrontier.data.sample import make_sample
 from fairfrontier.datasets import make_hospital, make_liu_molinari
-from fairfrontier.learners import GroupPrediction, TrainingRows, fit_learner, log_loss, resolve_learner
-from fairfrontier.nuisance import cross_fit
+from fairfrontier.learning.cross_fitting import cross_fit
+from fairfrontier.learning.learners import GroupPrediction, TrainingRows, fit_learner, log_loss, resolve_learner
 
 
 def squared_errors(learner, seeds, n=8000):

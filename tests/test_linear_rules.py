@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from people import GROUPS, LOGIT, code_of, fitted, frontier, people, plain_pairs, shares, unit
 from scipy.optimize import minimize
 from sklearn.base import clone
+from support.people import GROUPS, LOGIT, code_of, fitted, frontier, people, plain_pairs, shares, unit
 
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule, cost_loss
 from fairfrontier.errors import NotFittedError

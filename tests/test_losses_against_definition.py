@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairfrontier.losses import CLASSIFICATION, SQUARED, Loss, cost_loss, get_loss
+from fairfrontier.data.losses import CLASSIFICATION, SQUARED, Loss, cost_loss, get_loss
 
 binary = st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=20)
 real = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20)

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
+from fairfrontier.data.losses import cost_loss, get_loss
 from fairfrontier.errors import InputError
-from fairfrontier.losses import cost_loss, get_loss
 
 Y = np.array([0.0, 0.5, 1.0])
 

@@ -8,12 +8,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from fairfrontier.data import make_sample
+from fairfrontier.data.sample import make_sample
 from fairfrontier.errors import WeakLearnerWarning
-from fairfrontier.fitting import Perturbation
-from fairfrontier.folds import make_folds
-from fairfrontier.learners import FactoredLearner, Family, resolve_learner
-from fairfrontier.nuisance import as_seed, cross_fit, external_nuisance, fit_on_all, rotate, training_rows
+from fairfrontier.learning.cross_fitting import as_seed, cross_fit, external_nuisance, fit_on_all, rotate, training_rows
+from fairfrontier.learning.folds import make_folds
+from fairfrontier.learning.learners import FactoredLearner, Family, resolve_learner
+from fairfrontier.learning.tasks import Perturbation
 
 
 def make(n=300, seed=0, **options):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from fairfrontier.data import make_sample
+from fairfrontier.data.sample import make_sample
 from fairfrontier.errors import InputError, LearnerError
-from fairfrontier.folds import make_folds
-from fairfrontier.nuisance import as_seed, cross_fit, external_nuisance
+from fairfrontier.learning.cross_fitting import as_seed, cross_fit, external_nuisance
+from fairfrontier.learning.folds import make_folds
 
 
 def make(n=40, n_r=20, clusters=None, X=True):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from everything import LDA, METRICS, Q, differing, distances, estimates, everything, lda_tests
-from people import code_of, people
-from plain import h as plain_h
+from support.everything import LDA, METRICS, Q, differing, distances, estimates, everything, lda_tests
+from support.people import code_of, people
+from support.plain import h as plain_h
 
 from fairfrontier import FairFrontier, FrontierRule, cost_loss
 from fairfrontier.errors import EmptySetWarning, WeakLearnerWarning

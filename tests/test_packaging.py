@@ -3,7 +3,7 @@
 import re
 import tomllib
 
-from pages import ROOT
+from support.pages import ROOT
 
 
 def _bounds():

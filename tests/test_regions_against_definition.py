@@ -3,16 +3,17 @@
 from itertools import pairwise
 
 import numpy as np
-import plain
 import pytest
 from matplotlib.path import Path
+from support import plain
 from test_frontier_properties import fit, rows
 
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
-from fairfrontier.geometry import convex_contains, polygon_area, unit_circle
+from fairfrontier.frontier.plane import convex_contains, polygon_area, unit_circle
+from fairfrontier.frontier.support import build_support_function, make_scores
 from fairfrontier.inference.bands import SupportBand, _deepest_point
-from fairfrontier.inference.levels import critical_value
+from fairfrontier.inference.p_values import critical_value
 from fairfrontier.inference.points import (
     FrontierProcess,
     _contact_max,
@@ -21,7 +22,6 @@ from fairfrontier.inference.points import (
     shifted_max,
 )
 from fairfrontier.inference.regions import LEVELS, _halved, frontier_region
-from fairfrontier.support import build_support_function, make_scores
 
 B = 99
 KINDS = ("fairness-accuracy", "pareto")

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
-import plain
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,19 +11,27 @@ from joblib import parallel_config
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from support import plain
 from test_frontier_properties import fit, rows
 
 from fairfrontier import FairFrontier
-from fairfrontier.bootstrap import DrawingContext
-from fairfrontier.data import make_sample
+from fairfrontier.bootstrap.draws import DrawingContext
+from fairfrontier.data.sample import make_sample
 from fairfrontier.errors import InputError
-from fairfrontier.fitting import Perturbation
-from fairfrontier.geometry import U1, U2, unit_circle
-from fairfrontier.learners import GroupPrediction, Learner, Prediction, TrainingRows, child_seeds, resolve_learner
-from fairfrontier.nuisance import external_nuisance
-from fairfrontier.regret import GRID, Regret, estimate_regret, shortfall
-from fairfrontier.sets import best_points, feasible_set, sharp_fairest
-from fairfrontier.support import build_support_function
+from fairfrontier.frontier.plane import U1, U2, unit_circle
+from fairfrontier.frontier.regret import GRID, Regret, estimate_regret, shortfall
+from fairfrontier.frontier.sets import best_points, feasible_set, sharp_fairest
+from fairfrontier.frontier.support import build_support_function
+from fairfrontier.learning.cross_fitting import external_nuisance
+from fairfrontier.learning.learners import (
+    GroupPrediction,
+    Learner,
+    Prediction,
+    TrainingRows,
+    child_seeds,
+    resolve_learner,
+)
+from fairfrontier.learning.tasks import Perturbation
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.EmptySetWarning"

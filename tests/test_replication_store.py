@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.toy_study import contents, replicate, tasks
 from threadpoolctl import threadpool_info, threadpool_limits
-from toy_study import contents, replicate, tasks
 
 from fairfrontier.errors import FairFrontierError, InputError
 from fairfrontier.replication import running
-from fairfrontier.replication.running import Task, attempt, processes, run_tasks
 from fairfrontier.replication.store import Row, open_store, read_store
+from fairfrontier.replication.workers import Task, attempt, processes, run_tasks
 
-TOY = Path(__file__).with_name("toy_study.py")
+TESTS = Path(__file__).parent
 
 
 @pytest.fixture
@@ -241,8 +241,9 @@ def test_a_replication_adds_in_one_thread():
 
 
 def start(path, count, pause, n_jobs=1):
-    command = [sys.executable, str(TOY), str(path), str(count), str(pause), str(n_jobs)]
-    return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "support.toy_study", str(path), str(count), str(pause), str(n_jobs)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(command, start_new_session=True, cwd=TESTS, **quiet)
 
 
 def test_two_processes_may_fill_one_store(tmp_path, undisturbed):
@@ -354,7 +355,7 @@ def test_nothing_to_do_needs_no_cluster(store):
 def test_a_scheduler_that_dies_ends_the_run(tmp_path, store):
     pytest.importorskip("distributed")
     address = tmp_path / "scheduler.json"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": TOY.parent}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": TESTS}
     dask = [sys.executable, "-m", "dask"]
     started = [
         subprocess.Popen(

@@ -11,9 +11,9 @@ import pytest
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import InputError, NotFittedError
-from fairfrontier.reporting.wording import HEADLINES
+from fairfrontier.report.sentences import HEADLINES
 
-SCHEMA = json.loads(files("fairfrontier.reporting").joinpath("audit.schema.json").read_text())
+SCHEMA = json.loads(files("fairfrontier.report").joinpath("audit.schema.json").read_text())
 
 
 @pytest.fixture(scope="module")

@@ -6,16 +6,16 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from browser import DESKTOP, PHONE, launched, opened
-from people import people
+from support.browser import DESKTOP, PHONE, launched, opened
+from support.people import people
 
 from fairfrontier import FairFrontier
 from fairfrontier.audit import running
-from fairfrontier.audit.files import TableFile
 from fairfrontier.audit.plan import make_plan
 from fairfrontier.audit.request import AuditRequest
-from fairfrontier.reporting.page import render
-from fairfrontier.reporting.record import make_record
+from fairfrontier.audit.table import TableFile
+from fairfrontier.report.html import render
+from fairfrontier.report.record import make_record
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 

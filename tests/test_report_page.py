@@ -12,13 +12,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from people import people
 from sklearn.linear_model import LinearRegression
+from support.people import people
 
 from fairfrontier import FairFrontier
 from fairfrontier.errors import MissingDependencyError
-from fairfrontier.reporting.page import render
-from fairfrontier.reporting.record import make_record
+from fairfrontier.report.html import render
+from fairfrontier.report.record import make_record
 
 pytest.importorskip("jinja2")
 pytest.importorskip("plotly")

@@ -16,21 +16,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from everything import differing, estimates, everything, rules
 from joblib import parallel_config
-from people import people
 from sklearn.linear_model import LogisticRegression
+from support.everything import differing, estimates, everything, rules
+from support.people import people
 from threadpoolctl import threadpool_limits
 
-import fairfrontier.capacity
+import fairfrontier.bootstrap.capacity
 from fairfrontier import FairFrontier, evaluate
-from fairfrontier.audit.files import TableFile
 from fairfrontier.audit.plan import make_plan
 from fairfrontier.audit.request import AuditRequest
-from fairfrontier.audit.running import run_audit
+from fairfrontier.audit.run import run_audit
+from fairfrontier.audit.table import TableFile
 from fairfrontier.errors import FairFrontierWarning
-from fairfrontier.learners import PRESETS, TrainingRows, resolve_learner
-from fairfrontier.reporting.page import render
+from fairfrontier.learning.learners import PRESETS, TrainingRows, resolve_learner
+from fairfrontier.report.html import render
 
 HERE = Path(__file__).resolve().parent
 OPTIONS = {
@@ -190,7 +190,7 @@ def test_reports_know_no_jobs(reports, tmp_path):
 def test_capped_draws_know_no_batches(batch, monkeypatch):
     ff = fit_external()
     test = ff.test_lda(in_use(), capacity=0.4)
-    monkeypatch.setattr(fairfrontier.capacity, "BATCH", batch)
+    monkeypatch.setattr(fairfrontier.bootstrap.capacity, "BATCH", batch)
     again = ff.test_lda(in_use(), capacity=0.4)
     assert again.draws.tobytes() == test.draws.tobytes()
     assert again.statistic == test.statistic

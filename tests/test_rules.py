@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from people import GROUPS, LOGIT, code_of, fitted, people, plain_pairs, shares, unit
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -20,11 +19,12 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
+from support.people import GROUPS, LOGIT, code_of, fitted, people, plain_pairs, shares, unit
 
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule, cost_loss
-from fairfrontier.capacity import find_cutoff
-from fairfrontier.data import make_sample
-from fairfrontier.nuisance import cross_fit, fit_on_all
+from fairfrontier.bootstrap.capacity import find_cutoff
+from fairfrontier.data.sample import make_sample
+from fairfrontier.learning.cross_fitting import cross_fit, fit_on_all
 
 # --- a scikit-learn classifier ---------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """What rules attain in the population, by Monte Carlo: consistency, improvements, size under a capacity."""
 
 import pytest
-from rules_study import run_study
+from support.rules_study import run_study
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from people import LOGIT, code_of, fitted
-from people import people as all_people
+from support.people import LOGIT, code_of, fitted
+from support.people import people as all_people
 
 from fairfrontier import FrontierRule, LinearFrontierRule
 from fairfrontier.errors import InputError, NotFittedError

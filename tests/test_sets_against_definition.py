@@ -3,14 +3,21 @@
 from itertools import pairwise
 
 import numpy as np
-import plain
 import pytest
 from hypothesis import given, settings
+from support import plain
 
 from fairfrontier.errors import EmptySetWarning, InputError
-from fairfrontier.geometry import improvement_corners, unit_circle
-from fairfrontier.sets import attained_hull, best_points, configuration, fa_frontier, feasible_set, pareto_frontier
-from fairfrontier.support import build_support_function, make_scores
+from fairfrontier.frontier.plane import improvement_corners, unit_circle
+from fairfrontier.frontier.sets import (
+    attained_hull,
+    best_points,
+    configuration,
+    fa_frontier,
+    feasible_set,
+    pareto_frontier,
+)
+from fairfrontier.frontier.support import build_support_function, make_scores
 
 
 def ellipse(shift, n=4000, seed=0, stretch=(1.0, 1.0)):

@@ -1,15 +1,15 @@
 """The fast support function equals its definition, also on ties, zeros, weights and bounds."""
 
 import numpy as np
-import plain
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import HalfspaceIntersection
+from support import plain
 
-from fairfrontier.geometry import unit_circle
-from fairfrontier.support import build_support_function, make_scores
-from fairfrontier.sweep import fold_and_sort
+from fairfrontier.frontier.plane import unit_circle
+from fairfrontier.frontier.support import build_support_function, make_scores
+from fairfrontier.frontier.sweep import fold_and_sort
 
 
 def safe(scores, directions, extra=()):

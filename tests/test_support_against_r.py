@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from shared import shared_path
+from support.shared import shared_path
 
-from fairfrontier.support import build_support_function, make_scores
+from fairfrontier.frontier.support import build_support_function, make_scores
 
 
 @pytest.mark.parametrize("case", ["case0", "case2"])

@@ -2,12 +2,12 @@
 
 from importlib.metadata import version as _version
 
+from .data.losses import Loss, cost_loss
 from .estimation import Risks
-from .evaluation import Evaluation, evaluate
-from .frontier import FairFrontier
-from .linear_rules import LinearFrontierRule
-from .losses import Loss, cost_loss
-from .rules import FrontierRule
+from .estimator import FairFrontier
+from .rules.classifier import FrontierRule
+from .rules.evaluation import Evaluation, evaluate
+from .rules.linear import LinearFrontierRule
 
 __version__ = _version("fairfrontier")
 

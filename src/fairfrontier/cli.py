@@ -15,16 +15,16 @@ import typer
 from rich.console import Console
 
 from . import __version__
-from ._progress import Report, progress_bar
 from .audit.columns import printable
 from .audit.demo import DEMO_STORY, demo_plan, demo_truth
-from .audit.files import read_table
 from .audit.plan import AuditPlan, make_plan
 from .audit.request import AuditRequest, override, read_config
-from .audit.running import run_audit
-from .audit.writing import PAGE, RECORD, check_folder, write_audit
+from .audit.run import run_audit
+from .audit.table import read_table
+from .audit.write import PAGE, RECORD, check_folder, write_audit
 from .errors import FairFrontierError, InputError
-from .inference.levels import p_value_text
+from .inference.p_values import p_value_text
+from .progress import Report, progress_bar
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Audit decision algorithms for two groups.")
 

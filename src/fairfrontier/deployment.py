@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from ._typing import ArrayLike, FloatArray
-from .alternatives import FINE, Alternatives, Current, find_alternatives
-from .capacity import CappedFunction, cap, check_capacity
+from .arrays import ArrayLike, FloatArray
+from .bootstrap.capacity import CappedFunction, cap, check_capacity
 from .errors import InputError
-from .learners import FittedLearner, read_learner
-from .nuisance import cross_fit, fit_on_all
-from .rules import FrontierRule, preferred_direction
-from .sets import configuration, frontier_angles
-from .support import SupportFunction, build_support_function, group_means, make_scores
+from .frontier.sets import configuration, frontier_angles
+from .frontier.support import SupportFunction, build_support_function, group_means, make_scores
+from .learning.cross_fitting import cross_fit, fit_on_all
+from .learning.learners import FittedLearner, read_learner
+from .rules.alternatives import FINE, Alternatives, Current, find_alternatives
+from .rules.classifier import FrontierRule, preferred_direction
 from .testing import FrontierTester
 
 

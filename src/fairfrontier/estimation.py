@@ -10,19 +10,15 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from . import diagnostics
-from ._progress import progress_bar
-from ._reading import read_column
-from ._typing import ArrayLike, FloatArray
-from .capacity import cap, capped_frontier
-from .data import Sample, check_alpha, check_n_jobs, check_probabilities, make_sample
+from .arrays import ArrayLike, FloatArray
+from .bootstrap.capacity import cap, capped_frontier
+from .data.checks import check_alpha, check_bounds, check_n_jobs, check_probabilities
+from .data.losses import Loss, get_loss
+from .data.reading import read_column
+from .data.sample import Sample, make_sample
 from .errors import InputError, NotFittedError
-from .learners import child_seeds, read_learner
-from .losses import Loss, get_loss
-from .nuisance import as_seed, cross_fit
-from .nuisance import external_nuisance as take_external_nuisance
-from .regret import Regret, check_refits, estimate_regret
-from .sets import (
+from .frontier.regret import Regret, check_refits, estimate_regret
+from .frontier.sets import (
     BestPoints,
     FrontierCurve,
     configuration,
@@ -32,7 +28,12 @@ from .sets import (
     pareto_frontier,
     sharp_points,
 )
-from .support import build_support_function, check_bounds, group_means, make_scores
+from .frontier.support import build_support_function, group_means, make_scores
+from .learning import diagnostics
+from .learning.cross_fitting import as_seed, cross_fit
+from .learning.cross_fitting import external_nuisance as take_external_nuisance
+from .learning.learners import child_seeds, read_learner
+from .progress import progress_bar
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,31 +8,23 @@ from typing import Any, get_args, overload
 
 import numpy as np
 
-from ._algorithms import Algorithms, read_algorithms
-from ._typing import ArrayLike, FloatArray
-from .bootstrap import DrawingContext
-from .capacity import CappedContext, cap, check_capacity
+from .arrays import ArrayLike, FloatArray
+from .bootstrap.capacity import CappedContext, cap, check_capacity
+from .bootstrap.draws import DrawingContext
+from .data.algorithms import Algorithms, read_algorithms
+from .data.checks import check_risks
 from .errors import CapacityWarning, InputError
 from .estimation import FrontierEstimator
 from .inference.best_points import BestPointTests, best_point_tests
-from .inference.distance import Fairest, fairest_evidence, read_metric
-from .inference.distance import Method as DistanceMethod
-from .inference.distance_results import DistanceInterval, DistanceIntervals, FairestPoint
+from .inference.distance.estimates import Fairest, fairest_evidence, read_metric
+from .inference.distance.estimates import Method as DistanceMethod
+from .inference.distance.result import DistanceInterval, DistanceIntervals, FairestPoint
 from .inference.group_skew import GroupSkewTest, group_skew_test
 from .inference.group_skew import Method as SkewMethod
-from .inference.lda import Method, combine, lda_evidence
-from .inference.levels import check_level, check_n_directions
-from .inference.points import (
-    GRID,
-    Derivative,
-    Kind,
-    PointTests,
-    algorithm_tests,
-    frontier_process,
-    frontier_tests,
-)
-from .inference.results import LDATest, LDATests, adjust
-from .support import check_risks
+from .inference.lda.evidence import Method, combine, lda_evidence
+from .inference.lda.result import LDATest, LDATests, adjust
+from .inference.p_values import check_level, check_n_directions
+from .inference.points import GRID, Derivative, Kind, PointTests, algorithm_tests, frontier_process, frontier_tests
 
 
 class FrontierTester(FrontierEstimator):

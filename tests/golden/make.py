@@ -16,8 +16,8 @@ from scipy.special import expit
 FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER.parent))
 
-from everything import distances, estimates, lda_tests, point_tests, sets  # noqa: E402
-from people import people  # noqa: E402
+from support.everything import distances, estimates, lda_tests, point_tests, sets  # noqa: E402
+from support.people import people  # noqa: E402
 
 from fairfrontier import FairFrontier  # noqa: E402
 from fairfrontier.errors import FairFrontierWarning  # noqa: E402

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from .._typing import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
 
 FEW_ROWS = 20
 """Below this many rows all-different values do not make an identifier, nor a text's values predictors."""

@@ -8,9 +8,9 @@ from functools import lru_cache
 import pandas as pd
 
 from ..datasets import hospital_scores, hospital_truth, make_hospital
-from .files import TableFile
 from .plan import AuditPlan, make_plan
 from .request import AuditRequest
+from .table import TableFile
 
 TOP = 0.1
 """Share of the patients for whom the programme has room."""

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._typing import BoolArray, FloatArray
+from ..arrays import BoolArray, FloatArray
+from ..data.losses import get_loss
 from ..errors import InputError
-from ..losses import get_loss
 from .columns import FEW_ROWS, as_labels, dates, hashable, is_copy, printable, tells
-from .files import TableFile
 from .request import AuditRequest
+from .table import TableFile
 
 MOST_CATEGORIES = 100
 """Text columns with more different values than this are left out."""

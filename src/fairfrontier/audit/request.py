@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..capacity import check_capacity
+from ..bootstrap.capacity import check_capacity
+from ..data.losses import get_loss
 from ..errors import InputError
-from ..inference.levels import check_level
-from ..learners import resolve_learner
-from ..losses import get_loss
+from ..inference.p_values import check_level
+from ..learning.learners import resolve_learner
 
 LARGEST = 2**63 - 1
 """No setting is larger; config files hold no larger whole numbers."""

@@ -16,8 +16,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from .._progress import Report, progress_bar
 from ..errors import InputError
+from ..progress import Report, progress_bar
 
 _BLOCK = 1 << 16
 _PATIENCE = 2.0

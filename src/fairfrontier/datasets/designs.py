@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 from scipy.special import expit, ndtr, ndtri
 
-from .._typing import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 from .truth import PopulationTruth, population_truth
 

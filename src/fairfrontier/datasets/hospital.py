@@ -18,7 +18,7 @@ from scipy import stats
 from scipy.special import expit, pdtrc
 from sklearn.linear_model import LinearRegression
 
-from .._typing import BoolArray, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError
 from .obermeyer import (
     BIOMARKERS,

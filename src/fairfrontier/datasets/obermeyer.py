@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._typing import IntArray
+from ..arrays import IntArray
 from ..errors import InputError
 from ._download import cached_file
 

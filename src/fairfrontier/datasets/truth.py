@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from .._typing import ArrayLike, FloatArray
-from ..sets import best_points
-from ..support import Arcs, build_support_function, make_scores
+from ..arrays import ArrayLike, FloatArray
+from ..frontier.sets import best_points
+from ..frontier.support import Arcs, build_support_function, make_scores
 
 
 @dataclass(frozen=True, slots=True)

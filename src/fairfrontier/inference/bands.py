@@ -8,14 +8,15 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import linprog
 
-from .._typing import ArrayLike, FloatArray
-from ..bootstrap import DrawingContext
+from ..arrays import ArrayLike, FloatArray
+from ..bootstrap.draws import DrawingContext
+from ..data.checks import check_directions, check_risks
 from ..errors import InputError
-from ..geometry import intersect_half_planes, unit_circle
-from ..regret import Regret
-from ..sets import FeasibleSet
-from ..support import SupportFunction, check_directions, check_risks
-from .levels import check_level, critical_value, p_value, step_size
+from ..frontier.plane import intersect_half_planes, unit_circle
+from ..frontier.regret import Regret
+from ..frontier.sets import FeasibleSet
+from ..frontier.support import SupportFunction
+from .p_values import check_level, critical_value, p_value, step_size
 
 BAND_DIRECTIONS = 1000
 """Directions on which the supremum over all directions is taken."""

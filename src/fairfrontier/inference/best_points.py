@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._typing import BoolArray, FloatArray
-from ..bootstrap import DrawingContext, make_plan
-from ..geometry import U1, U2, unit_circle
-from ._exact import perturbed_parts
-from .levels import (
+from ..arrays import BoolArray, FloatArray
+from ..bootstrap.draws import DrawingContext, make_plan
+from ..bootstrap.exact import perturbed_parts
+from ..frontier.plane import U1, U2, unit_circle
+from .p_values import (
     ROUNDING,
     check_level,
     combine_repetitions,

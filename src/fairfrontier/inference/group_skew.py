@@ -28,12 +28,12 @@ import numpy as np
 from numba import njit
 from scipy.spatial import ConvexHull, QhullError
 
-from .._typing import FloatArray
-from ..bootstrap import DrawingContext
-from ..geometry import U1, U2
-from ._lattices import lattice, lowest, to_side
+from ..arrays import FloatArray
+from ..bootstrap.draws import DrawingContext
+from ..frontier.plane import U1, U2
 from .best_points import QUARTER, ExtremePoint, extreme_points
-from .levels import ROUNDING, check_level, combine_repetitions, critical_value, kappa
+from .lattices import lattice, lowest, to_side
+from .p_values import ROUNDING, check_level, combine_repetitions, critical_value, kappa
 
 Method = Literal["sharp", "paper"]
 SkewVerdict = Literal["balance-shown", "not-shown", "contradictory"]

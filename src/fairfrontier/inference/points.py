@@ -16,18 +16,10 @@ import numpy as np
 import pandas as pd
 from numba import njit
 
-from .._typing import BoolArray, FloatArray
-from ..bootstrap import DrawingContext
-from ..geometry import improvement_support, unit_circle
-from .levels import (
-    check_level,
-    combine_repetitions,
-    count_reaching,
-    critical_value,
-    kappa,
-    p_value,
-    step_size,
-)
+from ..arrays import BoolArray, FloatArray
+from ..bootstrap.draws import DrawingContext
+from ..frontier.plane import improvement_support, unit_circle
+from .p_values import check_level, combine_repetitions, count_reaching, critical_value, kappa, p_value, step_size
 
 Kind = Literal["fairness-accuracy", "pareto"]
 Derivative = Literal["numerical", "contact"]

@@ -10,10 +10,11 @@ from typing import Any
 import contourpy
 import numpy as np
 
-from .._typing import ArrayLike, BoolArray, FloatArray
-from ..geometry import polygon_area, unit_circle
-from ..support import SupportFunction, check_risks
-from .levels import check_level
+from ..arrays import ArrayLike, BoolArray, FloatArray
+from ..data.checks import check_risks
+from ..frontier.plane import polygon_area, unit_circle
+from ..frontier.support import SupportFunction
+from .p_values import check_level
 from .points import BLOCK, Kind
 
 COARSE = 16

@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import FloatArray
-from ..bootstrap import make_plan
-from ..frontier import FairFrontier
-from ..inference._exact import edges_of, for_each_drawn_function
-from ..inference.levels import critical_value, step_size
-from ..support import SupportFunction, group_means
-from ..sweep import SAME_DIRECTION
-from .running import Outcome, Task
+from ..arrays import FloatArray
+from ..bootstrap.draws import make_plan
+from ..bootstrap.exact import edges_of, for_each_drawn_function
+from ..estimator import FairFrontier
+from ..frontier.support import SupportFunction, group_means
+from ..frontier.sweep import SAME_DIRECTION
+from ..inference.p_values import critical_value, step_size
 from .table1 import POINTS, draw_sample, true_points
+from .workers import Outcome, Task
 
 REACH = 5.0
 """How far from c = 0 a descent may come. Where a perturbed set misses the 45-degree line the slope does not change its

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from ..datasets import liu_molinari_truth, make_liu_molinari
 from ..datasets.designs import Design
-from ..frontier import FairFrontier
-from ..geometry import unit_circle
+from ..estimator import FairFrontier
+from ..frontier.plane import unit_circle
 from .table1 import DESIGNS, settings, true_points
 
 DIRECTIONS = 500

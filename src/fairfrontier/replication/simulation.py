@@ -18,9 +18,9 @@ from ..errors import InputError
 from .comparison import Comparison, compare
 from .descent import descent_task, replicate_descent
 from .progress import counting
-from .running import Finished, Replicate, Task, processes, run_tasks
 from .store import Row, open_store
 from .table1 import DESIGNS, PUBLISHED, replicate, settings, tasks, versions
+from .workers import Finished, Replicate, Task, processes, run_tasks
 
 SHOWN = {"skew": "published: weak skew rejected", "LDA e*": "published: LDA e*", "LDA e*, own": "own: LDA robust e*"}
 """Running rejection rates on display."""

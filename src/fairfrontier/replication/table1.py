@@ -17,13 +17,13 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
-from .._typing import FloatArray
+from ..arrays import FloatArray
 from ..datasets import liu_molinari_truth, make_liu_molinari
 from ..datasets.designs import Design
-from ..frontier import FairFrontier
-from ..inference.distance_results import DistanceInterval, DistanceIntervals
-from ..inference.results import LDATest, LDATests
-from .running import Outcome, Task
+from ..estimator import FairFrontier
+from ..inference.distance.result import DistanceInterval, DistanceIntervals
+from ..inference.lda.result import LDATest, LDATests
+from .workers import Outcome, Task
 
 DESIGNS = ("balanced", "skewed")
 POINTS = ("R", "B", "(R+B)/2", "e*")

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from ...errors import InputError
 from ..progress import counting
-from ..running import Task, processes, run_tasks
 from ..store import Store, open_store
+from ..workers import Task, processes, run_tasks
 from .figures import draw_figures
 from .repetitions import LEARNERS, Study, repeat, settings
 from .source import PUBLISHED_ROWS

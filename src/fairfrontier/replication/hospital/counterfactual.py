@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._typing import ArrayLike, BoolArray, FloatArray, IntArray
+from ...arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from ...errors import InputError
 
 

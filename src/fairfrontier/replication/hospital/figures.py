@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ..._typing import ArrayLike, FloatArray
+from ...arrays import ArrayLike, FloatArray
 from .counterfactual import score_percentiles
 from .repetitions import EGALITARIAN, RULES
 from .source import GROUPS, Source

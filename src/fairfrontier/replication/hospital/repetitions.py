@@ -10,18 +10,18 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..._typing import BoolArray, FloatArray, IntArray
-from ...data import make_sample
+from ...arrays import BoolArray, FloatArray, IntArray
+from ...data.losses import get_loss
+from ...data.sample import make_sample
 from ...datasets.obermeyer import PERCENTILE
-from ...frontier import FairFrontier
-from ...geometry import unit_circle
-from ...inference.distance_results import DistanceIntervals
-from ...inference.results import LDATests
-from ...learners import resolve_learner
-from ...losses import get_loss
-from ...nuisance import fit_on_all
-from ...sets import attained_hull
-from ..running import Outcome, Task
+from ...estimator import FairFrontier
+from ...frontier.plane import unit_circle
+from ...frontier.sets import attained_hull
+from ...inference.distance.result import DistanceIntervals
+from ...inference.lda.result import LDATests
+from ...learning.cross_fitting import fit_on_all
+from ...learning.learners import resolve_learner
+from ..workers import Outcome, Task
 from .counterfactual import score_percentiles
 from .source import GROUPS, LOOK_ALIKE, PUBLISHED_ROWS, Source, digest, open_source
 

@@ -1,0 +1,387 @@
+"""Capacity: at most a share of people is treated, so the rule of a direction is {k > c} with its own cut-off c.
+
+With k(x) = q'M t(x) the best rule that treats at most a share a of people treats those with k above
+c = max(0, the (1 - a)-quantile of k), and a part of those exactly at it (paper: the capacity-constrained feasible set).
+These rules are not half planes of t, so the sweep by angle does not apply: everything here is evaluated direction by
+direction on a grid, and extrema are those of the grid. In a draw each direction's rule and cut-off are held and enter
+through the dual score: loss of the rule - c (share treated - a), whose derivative in c is zero at the optimum.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from joblib import effective_n_jobs
+from numba import njit
+
+from ..arrays import ArrayLike, FloatArray
+from ..data.checks import check_directions, check_risks
+from ..errors import InputError
+from ..frontier.plane import clip_polygon, improvement_support, unit_circle
+from ..frontier.sets import FeasibleSet, FrontierCurve, configuration, frontier_angles
+from ..frontier.support import Extremum, Scores, SupportFunction, group_means
+from .draws import Draws, RandomWeights, check_draws
+
+GRID = 360
+"""Directions of the grid on which extrema are taken; the axes and the diagonals are among them."""
+SAME = 1e-12
+"""Relative difference up to which two values of k count as equal."""
+BATCH = 16
+"""Draws evaluated together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cutoff:
+    """Treat where k exceeds ``value``, and with chance ``chance`` where k equals it up to ``slack``."""
+
+    value: float
+    chance: float
+    slack: float
+
+    def treatment(self, k: FloatArray) -> FloatArray:
+        """Chance of treatment (n,) of people with these k (n,)."""
+        treatment: FloatArray = np.where(k > self.value + self.slack, 1.0, 0.0)
+        if self.chance > 0.0:
+            treatment[np.abs(k - self.value) <= self.slack] = self.chance
+        return treatment
+
+
+NO_CUTOFF = Cutoff(0.0, 0.0, 0.0)
+"""Treat wherever k is positive."""
+
+
+def check_capacity(capacity: float) -> float:
+    """Return the largest share of people that may be treated if it lies in (0, 1]."""
+    is_number = isinstance(capacity, numbers.Real) and not isinstance(capacity, bool)
+    if not is_number or not 0.0 < capacity <= 1.0:
+        raise InputError(
+            "bad-capacity",
+            f"`capacity` must be a share of people, above 0 and at most 1, got {capacity!r}; 3% is 0.03.",
+        )
+    return float(capacity)
+
+
+def find_cutoff(
+    k: FloatArray, weight: FloatArray, capacity: float, lower: ArrayLike = 0.0, spread: ArrayLike = 1.0
+) -> Cutoff:
+    """Find the cut-off at which a share ``capacity`` of people is treated, or all with k > 0 if they are fewer.
+
+    ``k``, ``weight`` (n,). With bounds a rule treats a person with chance ``lower`` below the cut-off and
+    ``lower + spread`` above it, and the share counts these chances. People tied at the cut-off are treated with the
+    chance that meets the capacity exactly.
+    """
+    mass = weight * np.broadcast_to(spread, len(k))
+    least = float(np.sum(weight * lower))
+    room = capacity * float(weight.sum()) - least
+    if room < -SAME * float(weight.sum()):
+        raise InputError(
+            "bad-capacity",
+            f"The lower bounds alone treat a share of {least / weight.sum():.4g}, above the capacity of {capacity:g}: "
+            "raise the capacity or lower the bounds.",
+        )
+    wanted = np.flatnonzero((k > 0.0) & (mass > 0.0))
+    if len(wanted) == 0 or float(mass[wanted].sum()) <= room * (1.0 + SAME):
+        return NO_CUTOFF
+    order = wanted[np.argsort(-k[wanted], kind="stable")]
+    treated = np.cumsum(mass[order])
+    last = min(int(np.searchsorted(treated, room, side="right")), len(order) - 1)
+    value = float(k[order[last]])
+    slack = SAME * value
+    tied = float(mass[wanted][np.abs(k[wanted] - value) <= slack].sum())
+    above = float(mass[wanted][k[wanted] > value + slack].sum())
+    return Cutoff(value, float(np.clip((room - above) / tied, 0.0, 1.0)), slack)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The rules of directions (K, 2): their cut-offs, and the risk pairs (K, 2) by outcomes and by the plug-in."""
+
+    cutoffs: list[Cutoff]
+    estimate: FloatArray
+    plug_in: FloatArray
+
+
+class CappedFunction:
+    """Support function of the risk pairs that rules within a capacity attain, direction by direction.
+
+    Answers the same questions as `SupportFunction`: ``estimate`` and ``plug_in()`` with h, support set and extrema.
+    """
+
+    def __init__(self, scores: Scores, mu: FloatArray, capacity: float) -> None:
+        self.scores, self.mu, self.capacity = scores, mu, capacity
+        self.lower = np.zeros(self.n_obs) if scores.lower is None else scores.lower
+        self.spread = np.ones(self.n_obs) if scores.spread is None else scores.spread
+        # per unit of treatment: bounds are built into the scores
+        inverse = np.divide(1.0, self.spread, out=np.zeros(self.n_obs), where=self.spread > 0.0)
+        self.t = scores.t * inverse[:, None]
+        self.base = group_means(scores.l0, scores.is_r, scores.weight)[0]
+
+    @property
+    def n_obs(self) -> int:
+        """Number of rows."""
+        return len(self.scores.l0)
+
+    @property
+    def estimate(self) -> CappedArcs:
+        """Values of the rules by the rows' own outcomes."""
+        return CappedArcs(self, by_outcomes=True)
+
+    def plug_in(self) -> CappedArcs:
+        """Values of the rules by the learned conditional expectations."""
+        return CappedArcs(self, by_outcomes=False)
+
+    def cutoff(self, q: FloatArray) -> Cutoff:
+        """Cut-off of one direction."""
+        return find_cutoff(self._k(q), self.scores.weight, self.capacity, self.lower, self.spread)
+
+    def treated(self, q: ArrayLike) -> FloatArray:
+        """How far (n,) the rule of one direction moves each row from its lower to its upper bound."""
+        direction = check_directions(q)[0]
+        return self.cutoff(direction).treatment(self._k(direction))
+
+    def rules(self, q: FloatArray) -> _Rules:
+        """Evaluate the rules of directions (K, 2), one pass over the rows each."""
+        s, sums = self.scores, self.scores.weight_sums
+        cutoffs, points, plug = [], np.empty((len(q), 2)), np.empty((len(q), 2))
+        for j, direction in enumerate(q):
+            k = self._k(direction)
+            found = find_cutoff(k, s.weight, self.capacity, self.lower, self.spread)
+            treated = s.weight * found.treatment(k)
+            gained = treated * s.dl
+            points[j] = self.base + np.array([gained[s.is_r].sum(), gained[~s.is_r].sum()]) / sums
+            # a matrix product would round as the number of its threads has it
+            plug[j] = self.base + np.einsum("i,ij->j", treated, s.t) / sums
+            cutoffs.append(found)
+        return _Rules(cutoffs, points, plug)
+
+    @cached_property
+    def grid(self) -> _Rules:
+        """The rules of the grid."""
+        return self.rules(grid_directions())
+
+    def _k(self, q: FloatArray) -> FloatArray:
+        # as the compiled sums and `SupportFunction.treated` have it: a matrix product may round differently
+        p = q / self.mu
+        k: FloatArray = self.t[:, 0] * p[0] + self.t[:, 1] * p[1]
+        return k
+
+
+@dataclass(frozen=True, slots=True)
+class CappedArcs:
+    """h and support sets of a `CappedFunction` by outcomes or by the plug-in criterion; extrema over the grid."""
+
+    function: CappedFunction
+    by_outcomes: bool
+
+    def _points(self, rules: _Rules) -> FloatArray:
+        return rules.estimate if self.by_outcomes else rules.plug_in
+
+    def support_set(self, q: ArrayLike) -> FloatArray:
+        """Risk pairs (k, 2) attained by the rules of directions ``q`` (k, 2)."""
+        return self._points(self.function.rules(check_directions(q)))
+
+    def h(self, q: ArrayLike) -> FloatArray:
+        """h(q) = q'v(q) at directions ``q`` (k, 2), shape (k,)."""
+        directions = check_directions(q)
+        h: FloatArray = (directions * self.support_set(directions)).sum(axis=1)
+        return h
+
+    def grid_h(self) -> FloatArray:
+        """Return h at the directions of the grid."""
+        h: FloatArray = (grid_directions() * self._points(self.function.grid)).sum(axis=1)
+        return h
+
+    def max_excess(self, e: ArrayLike, start: ArrayLike = (1.0, 0.0), turn: float = 2.0 * np.pi) -> Extremum:
+        """Max of q'e - h(q) over the directions of the grid within ``turn`` radians from ``start``."""
+        q, origin = grid_directions(), check_directions(start)[0]
+        turned = (np.arctan2(q[:, 1], q[:, 0]) - np.arctan2(origin[1], origin[0])) % (2.0 * np.pi)
+        inside = (turned <= turn + 1e-9) | (turned >= 2.0 * np.pi - 1e-9)
+        excess = np.where(inside, q @ check_risks(e)[0] - self.grid_h(), -np.inf)
+        best = int(np.argmax(excess))
+        return Extremum(float(excess[best]), q[best])
+
+    def min_separation(self, e: ArrayLike) -> Extremum:
+        """Min of h_C(e)(-q) + h(q) over the directions of the grid with q1 + q2 <= 0."""
+        q = grid_directions()
+        inside = q.sum(axis=1) <= 1e-12
+        separation = improvement_support(check_risks(e)[0], q[inside]) + self.grid_h()[inside]
+        best = int(np.argmin(separation))
+        return Extremum(float(separation[best]), q[inside][best])
+
+
+def cap(function: SupportFunction, capacity: float) -> CappedFunction:
+    """Restrict the rules of a support function to a capacity."""
+    return CappedFunction(function.scores, function.mu, check_capacity(capacity))
+
+
+def grid_directions() -> FloatArray:
+    """Directions of the grid (GRID, 2)."""
+    q = unit_circle(GRID)
+    q[np.abs(q) < 1e-12] = 0.0
+    return q
+
+
+def capped_feasible_set(unconstrained: FeasibleSet, function: CappedFunction) -> FeasibleSet:
+    """Cut the estimated feasible set by the half planes of the capped rules: it never leaves the unconstrained set.
+
+    Directions in which the capacity does not bind are in it already, exactly.
+    """
+    binding = np.array([cutoff.value > 0.0 for cutoff in function.grid.cutoffs])
+    bound = function.estimate.grid_h()[binding]
+    vertices = clip_polygon(unconstrained.vertices, grid_directions()[binding], bound)
+    return FeasibleSet(unconstrained.arcs, vertices)
+
+
+def capped_frontier(function: CappedFunction, tolerance: float, n_points: int) -> FrontierCurve:
+    """Frontier of the rules within the capacity, from direction to direction as `sets.fa_frontier`."""
+    arcs = function.estimate
+    ends = arcs.support_set(np.array([[-1.0, 0.0], [0.0, -1.0]]))
+    q_F = fairest_direction(function)
+    angle = frontier_angles(configuration(*ends), q_F, n_points)
+    directions = np.column_stack([np.cos(angle), np.sin(angle)])
+    directions[np.abs(directions) < 1e-15] = 0.0
+
+    def criterion(e: FloatArray) -> FloatArray:
+        return np.array([max(arcs.max_excess(x).value, 0.0) + max(arcs.min_separation(x).value, 0.0) for x in e])
+
+    return FrontierCurve("fairness-accuracy", arcs.support_set(directions), directions, tolerance, criterion)
+
+
+def fairest_direction(function: CappedFunction) -> FloatArray:
+    """Unit direction of the fairest rule within the capacity, by the plug-in criterion.
+
+    Where the set crosses the 45-degree line it minimises h(q) / -(q1 + q2); else it points at the line.
+    """
+    plug_in, down, up = function.plug_in(), np.array([1.0, -1.0]), np.array([-1.0, 1.0])
+    gaps = plug_in.h(np.array([down, up]))
+    if gaps.min() < 0.0:  # max(e_r - e_b) < 0: above the line
+        direction: FloatArray = (down if gaps[0] < 0.0 else up) / np.sqrt(2.0)
+        return direction
+
+    return lowest_level(plug_in.h, 0.75 * np.pi + 1e-6, 1.75 * np.pi - 1e-6)
+
+
+def lowest_level(h: Callable[[FloatArray], FloatArray], low: float, high: float) -> FloatArray:
+    """Unit direction between two angles that minimises h(q) / -(q1 + q2), for a convex h."""
+
+    def level(angle: FloatArray) -> FloatArray:
+        q = np.column_stack([np.cos(angle), np.sin(angle)])
+        height: FloatArray = h(q) / -q.sum(axis=1)
+        return height
+
+    # on the line q1 + q2 = -1 h is convex, so one neighbourhood after the other closes in on the minimum
+    for _ in range(8):
+        angle = np.linspace(low, high, 25)
+        best = int(np.argmin(level(angle)))
+        low, high = float(angle[max(best - 1, 0)]), float(angle[min(best + 1, 24)])
+    middle = float(angle[best])
+    q = np.array([np.cos(middle), np.sin(middle)])
+    q[np.abs(q) < 1e-12] = 0.0
+    return q
+
+
+@dataclass(frozen=True, slots=True)
+class CappedContext:
+    """A capped support function together with how its draws are made."""
+
+    function: CappedFunction
+    n_boot: int
+    seed: np.random.SeedSequence
+    n_jobs: int | None = None
+
+    def draw(
+        self, directions: ArrayLike, losses: FloatArray, *, hold_rules: bool = True, along: ArrayLike | None = None
+    ) -> Draws:
+        """Draw the dual score at ``directions`` (K, 2), and the risks of algorithms with ``losses`` (J, n).
+
+        Rules and cut-offs are always held; ``hold_rules=False`` is refused. With ``along`` (K, 2) the rules are valued
+        in other directions, at the price of the capacity in those.
+        """
+        if not hold_rules:
+            raise ValueError("capped rules are held while drawing")
+        check_draws(self.n_boot)
+        q, function = check_directions(directions), self.function
+        s = function.scores
+        rules = function.rules(q)
+        cutoffs = np.array([[c.value, c.chance, c.slack] for c in rules.cutoffs])
+        valued = q if along is None else check_directions(along)
+        price = cutoffs[:, 0] if along is None else np.array([c.value for c in function.rules(valued).cutoffs])
+        p = q / function.mu
+        payload = np.column_stack(
+            [s.weight, s.weight * s.l0, s.weight * s.dl, s.weight * function.lower, s.weight * function.spread]
+        )
+        extra = np.ascontiguousarray((s.weight * losses).T)
+        random = RandomWeights(self.seed, self.n_obs, s.clusters)
+        h, risks = np.empty((self.n_boot, len(q))), np.empty((self.n_boot, len(losses), 2))
+
+        def work(batches: range) -> None:
+            weights, stream = np.empty((self.n_obs, BATCH)), random.stream()
+            for begin in batches:
+                size = min(BATCH, self.n_boot - begin)
+                for j in range(size):
+                    weights[:, j] = stream(begin + j)
+                totals, treated = _sums(weights[:, :size], function.t, s.is_r, payload, extra, p, cutoffs)
+                own = slice(begin, begin + size)
+                h[own], risks[own] = _values(totals, treated, valued, price, function.capacity)
+
+        jobs = min(effective_n_jobs(self.n_jobs), self.n_boot)
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(work, (range(BATCH * j, self.n_boot, BATCH * jobs) for j in range(jobs))))
+        totals, treated = _sums(np.ones((self.n_obs, 1)), function.t, s.is_r, payload, extra, p, cutoffs)
+        h_hat, risks_hat = _values(totals, treated, valued, price, function.capacity)
+        return Draws(valued, h_hat[0], h, risks_hat[0], risks, self.n_obs)
+
+    @property
+    def n_obs(self) -> int:
+        """Number of rows."""
+        return self.function.n_obs
+
+
+def _values(
+    totals: FloatArray, treated: FloatArray, q: FloatArray, cutoff: FloatArray, capacity: float
+) -> tuple[FloatArray, FloatArray]:
+    """Dual scores (m, K) and risks (m, J, 2) from the sums of m draws.
+
+    ``totals`` (m, 2, 3 + J): by group weight, loss at the lower bounds, lower bounds, algorithms' losses; ``treated``
+    (m, 2, K, 2): by group loss difference and share moved to the upper bounds.
+    """
+    mass = totals[:, :, 0]
+    risk = (totals[:, :, 1, None] + treated[..., 0]) / mass[:, :, None]
+    share = (totals[:, :, 2, None] + treated[..., 1]).sum(axis=1) / mass.sum(axis=1)[:, None]
+    # h(q) = q'e(rule) - c (share treated - capacity)
+    h = risk[:, 0] * q[:, 0] + risk[:, 1] * q[:, 1] - cutoff * (share - capacity)
+    return h, (totals[:, :, 3:] / mass[:, :, None]).transpose(0, 2, 1)
+
+
+@njit(cache=True, nogil=True)
+def _sums(weights, t, is_r, payload, extra, p, cutoffs):  # type: ignore[no-untyped-def]
+    """Weighted sums by draw and group, and by direction over the rows that its rule treats."""
+    n, m = weights.shape
+    k, j = len(p), extra.shape[1]
+    totals, treated = np.zeros((m, 2, 3 + j)), np.zeros((2, k, 2, m))
+    for i in range(n):
+        g = 0 if is_r[i] else 1
+        for d in range(m):
+            w = weights[i, d]
+            totals[d, g, 0] += w * payload[i, 0]
+            totals[d, g, 1] += w * payload[i, 1]
+            totals[d, g, 2] += w * payload[i, 3]
+            for a in range(j):
+                totals[d, g, 3 + a] += w * extra[i, a]
+        for direction in range(k):
+            score = p[direction, 0] * t[i, 0] + p[direction, 1] * t[i, 1] - cutoffs[direction, 0]
+            chance = 1.0
+            if score <= cutoffs[direction, 2]:
+                if score < -cutoffs[direction, 2]:
+                    continue
+                chance = cutoffs[direction, 1]
+            change, mass = chance * payload[i, 2], chance * payload[i, 4]
+            for d in range(m):
+                treated[g, direction, 0, d] += weights[i, d] * change
+                treated[g, direction, 1, d] += weights[i, d] * mass
+    return totals, treated.transpose(3, 0, 1, 2)

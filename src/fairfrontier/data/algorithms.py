@@ -1,0 +1,141 @@
+"""Reading the algorithms users ask about: decisions by name, or fixed risk pairs."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import narwhals as nw
+import numpy as np
+
+from ..arrays import ArrayLike, FloatArray
+from ..errors import InputError
+from .checks import check_probabilities, check_risks
+from .reading import read_column, to_float
+from .sample import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithms:
+    """Algorithms with decisions (J, n), followed by fixed risk pairs (F, 2); ``names`` of all.
+
+    ``single`` tells whether the user passed one algorithm rather than a collection.
+    """
+
+    names: tuple[str, ...]
+    decisions: FloatArray
+    fixed: FloatArray
+    single: bool
+
+
+def read_algorithms(
+    sample: Sample,
+    decisions: ArrayLike | Mapping[str, ArrayLike] | None,
+    risks: ArrayLike | None,
+    *,
+    randomised: bool,
+    threshold: float | None,
+    limits: tuple[FloatArray, FloatArray],
+    risks_name: str = "risks",
+) -> Algorithms:
+    """Read decisions (a column, several columns or a mapping of names) or risk pairs.
+
+    Decisions are 0 or 1. Values strictly between are scores: they need ``threshold`` (decide 1 above it), or
+    ``randomised=True`` if they really are chances of deciding 1. ``limits``: smallest and largest risk pair
+    that the loss allows on these rows.
+    """
+    if (decisions is None) == (risks is None):
+        raise InputError("bad-decisions", f"Give either `decisions` or risk pairs `{risks_name}`, and not both.")
+    if not isinstance(randomised, bool):
+        raise InputError("bad-option", f"`randomised` must be True or False, got {randomised!r}.")
+    if risks is not None:
+        if randomised or threshold is not None:
+            raise InputError("bad-option", "`randomised` and `threshold` belong to decisions, not to risk pairs.")
+        return _read_risks(risks, limits)
+    if randomised and threshold is not None:
+        raise InputError("bad-option", "`randomised=True` and `threshold` contradict each other: give one of them.")
+    named, single = _named(decisions)
+    rows = [_read_decisions(name, values, sample, randomised, threshold) for name, values in named.items()]
+    return Algorithms(tuple(named), np.array(rows).reshape(-1, sample.n_obs), np.empty((0, 2)), single)
+
+
+def _named(decisions: ArrayLike) -> tuple[dict[str, ArrayLike], bool]:
+    if isinstance(decisions, Mapping):
+        if not decisions:
+            raise InputError("bad-decisions", "`decisions` names no algorithm: give at least one.")
+        return _distinct([(str(name), values) for name, values in decisions.items()]), False
+    try:
+        frame = nw.from_native(decisions, eager_only=True)
+    except TypeError:
+        array = np.asarray(decisions)
+        if array.ndim == 2:
+            return _distinct([(f"algorithm {j + 1}", array[:, j]) for j in range(array.shape[1])]), False
+        return {"the algorithm": decisions}, True
+    return _distinct([(str(column.name), column.to_native()) for column in frame.iter_columns()]), False
+
+
+def _distinct(named: list[tuple[str, ArrayLike]]) -> dict[str, ArrayLike]:
+    if not named:
+        raise InputError("bad-decisions", "`decisions` has no column: give the decisions of at least one algorithm.")
+    names = [name for name, _ in named]
+    if len(set(names)) < len(names):
+        raise InputError("bad-decisions", f"Algorithms must have different names, got {names}.")
+    return dict(named)
+
+
+def _read_decisions(
+    name: str, values: ArrayLike, sample: Sample, randomised: bool, threshold: float | None
+) -> FloatArray:
+    label = f"decisions of {name!r}" if name != "the algorithm" else "decisions"
+    if threshold is not None:
+        if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not np.isfinite(threshold):
+            raise InputError("bad-option", f"`threshold` must be a finite number, got {threshold!r}.")
+        column = read_column(values, label)
+        if len(column.values) != sample.n_given:
+            raise InputError(
+                "length-mismatch",
+                f"{label} must have one value per row, {sample.n_given} in all; got {len(column.values)}.",
+            )
+        missing = column.missing[sample.rows]
+        score = to_float(column.values[sample.rows], label, "bad-decisions", "Give one number per row.")
+        bad = np.count_nonzero(missing | ~np.isfinite(score))
+        if bad:
+            raise InputError("bad-decisions", f"{label} have {bad} missing or infinite values; give a number per row.")
+        return (score > threshold).astype(float)
+    a = check_probabilities(values, label, sample.n_given, code="bad-decisions")[sample.rows]
+    between = np.count_nonzero((a > 0.0) & (a < 1.0))
+    if between and not randomised:
+        raise InputError(
+            "bad-decisions",
+            f"{between} of {len(a)} {label} lie strictly between 0 and 1. If they are scores, say where the cut "
+            "is: threshold=<number> decides 1 above it. If each really is the chance of deciding 1 (a lottery), "
+            "pass randomised=True; treating a score as a lottery flatters every alternative.",
+        )
+    return a
+
+
+def _pairs_of(risks: Mapping[str, ArrayLike]) -> FloatArray:
+    return np.vstack([check_risks(pair) for pair in risks.values()])
+
+
+def _read_risks(risks: ArrayLike, limits: tuple[FloatArray, FloatArray]) -> Algorithms:
+    names: tuple[str, ...]
+    if isinstance(risks, Mapping):
+        if not risks:
+            raise InputError("bad-risks", "There is no risk pair to test: give at least one.")
+        names, pairs, single = tuple(_distinct([(str(name), e) for name, e in risks.items()])), _pairs_of(risks), False
+    else:
+        pairs = check_risks(risks)
+        single = np.ndim(risks) == 1
+        names = ("the algorithm",) if single else tuple(f"point {j + 1}" for j in range(len(pairs)))
+    low, high = limits
+    rounding = 1e-12 * float(np.abs(limits).max())
+    outside = (pairs < low - rounding) | (pairs > high + rounding)
+    if outside.any():
+        raise InputError(
+            "bad-risks",
+            f"Risks must lie within what the loss allows, from {low.tolist()} to {high.tolist()}; got "
+            f"{pairs[outside.any(axis=1)][0].tolist()}.",
+        )
+    return Algorithms(names, np.empty((0, 0)), pairs, single)

@@ -1,0 +1,123 @@
+"""Checks of single options and arrays, each written once and used by every room."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+
+from ..arrays import ArrayLike, FloatArray
+from ..errors import InputError
+from .reading import LARGEST, SMALLEST, read_column, to_float
+
+
+def check_alpha(alpha: float) -> float:
+    """Return the level `alpha` if it lies strictly between 0 and 0.5."""
+    is_number = isinstance(alpha, numbers.Real) and not isinstance(alpha, bool)
+    if not is_number or not 0 < alpha < 0.5:
+        raise InputError(
+            "bad-alpha", f"alpha must lie strictly between 0 and 0.5; got {alpha!r}. A usual choice is 0.05."
+        )
+    return float(alpha)
+
+
+def check_n_jobs(n_jobs: int | None) -> None:
+    """Refuse a number of parallel jobs that joblib cannot use."""
+    whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not whole or n_jobs == 0):
+        raise InputError(
+            "bad-option", f"n_jobs must be None or a whole number other than 0 (-1: all processors), got {n_jobs!r}."
+        )
+
+
+def check_probabilities(values: ArrayLike, name: str, n: int, *, code: str = "bad-probability") -> FloatArray:
+    """Return `values` as a float array (n,) if all lie in [0, 1].
+
+    Parameters
+    ----------
+    values : column (n,)
+        Probabilities, or decisions.
+    name : str
+        How messages call them.
+    n : int
+        Number expected.
+    code : str
+        Error code for values that are missing, not numbers or outside [0, 1].
+
+    Returns
+    -------
+    array (n,)
+    """
+    column = read_column(values, name)
+    if column.values.size != n:
+        raise InputError(
+            "length-mismatch", f"{name} must have one value per row, {n} in all; got {column.values.size}."
+        )
+    if column.missing.any():
+        raise InputError(
+            code, f"{name} has {int(column.missing.sum())} missing values; give a number in [0, 1] per row."
+        )
+    numbers_ = to_float(column.values, name, code, "Give numbers in [0, 1].")
+    outside = np.flatnonzero(~((numbers_ >= 0) & (numbers_ <= 1)))
+    if outside.size:
+        raise InputError(
+            code,
+            f"{name} must lie in [0, 1]; {outside.size} of {n} do not, "
+            f"the first is {numbers_[outside[0]]:g} in row {outside[0]}. Rescale or correct them.",
+        )
+    return numbers_
+
+
+def check_directions(q: ArrayLike) -> FloatArray:
+    """Return directions as a float array (k, 2); a single pair becomes (1, 2)."""
+    directions = _pairs(q, "bad-direction", "Directions", nonzero=True)
+    size = np.abs(directions).max(axis=1)
+    if size.max() > LARGEST or size.min() < SMALLEST:
+        raise InputError(
+            "bad-direction",
+            f"Directions must have a size between {SMALLEST:g} and {LARGEST:g}, got "
+            f"{directions[(size > LARGEST) | (size < SMALLEST)][0]}; h of a multiple is the multiple of h.",
+        )
+    return directions
+
+
+def check_risks(e: ArrayLike) -> FloatArray:
+    """Return risk pairs as a float array (k, 2); a single pair becomes (1, 2)."""
+    return _pairs(e, "bad-risks", "Risk pairs", nonzero=False)
+
+
+def check_bounds(lower: ArrayLike | None, upper: ArrayLike | None, n: int) -> tuple[FloatArray, FloatArray]:
+    """Return bounds 0 <= lower <= upper <= 1 as arrays (n,); numbers apply to every row."""
+    bounds = []
+    for name, given, default in (("lower", lower, 0.0), ("upper", upper, 1.0)):
+        bound = np.asarray(default if given is None else given, dtype=float)
+        if bound.shape not in ((), (n,)):
+            raise InputError(
+                "bad-bounds",
+                f"`{name}` must be a number or one number per row ({n}), got shape {bound.shape}.",
+            )
+        bounds.append(np.broadcast_to(bound, n))
+    low, high = bounds
+    wrong = np.flatnonzero(~((low >= 0.0) & (low <= high) & (high <= 1.0)))
+    if len(wrong):
+        i = wrong[0]
+        raise InputError(
+            "bad-bounds",
+            f"Bounds must satisfy 0 <= lower <= upper <= 1 in every row; {len(wrong)} rows do not, the first "
+            f"is row {i} with lower={low[i]!r}, upper={high[i]!r}.",
+        )
+    return low, high
+
+
+def _pairs(values: ArrayLike, code: str, what: str, *, nonzero: bool) -> FloatArray:
+    try:
+        pairs = np.atleast_2d(np.asarray(values, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise InputError(code, f"{what} must be numbers of shape (k, 2) or (2,): {error}.") from error
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
+        raise InputError(code, f"{what} must have shape (k, 2) or (2,), got {np.shape(values)}.")
+    if not np.isfinite(pairs).all():
+        raise InputError(code, f"{what} must be finite, got {pairs[~np.isfinite(pairs).all(axis=1)][0]}.")
+    if nonzero and (pairs == 0.0).all(axis=1).any():
+        raise InputError(code, f"{what} must not be (0, 0): it points nowhere.")
+    return pairs

@@ -1,0 +1,1 @@
+"""The plane of risk pairs: support function, sets, frontiers."""

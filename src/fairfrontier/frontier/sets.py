@@ -1,0 +1,301 @@
+"""Points and sets read off the support function: R, B, F, the feasible set and its frontiers."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from ..arrays import ArrayLike, BoolArray, FloatArray
+from ..data.checks import check_directions, check_risks
+from ..errors import EmptySetWarning, InputError
+from .plane import U1, U2, convex_contains, off_breakpoint, polygon_area, unit_circle
+from .regret import Regret
+from .support import Arcs, SupportFunction
+
+Configuration = Literal["balanced", "r-skewed", "b-skewed"]
+Position = Literal["crosses", "above", "below"]
+
+_DOWN = np.array([-1.0, -1.0])  # lower risk for both groups
+
+
+@dataclass(frozen=True, slots=True)
+class BestPoints:
+    """The best point of each group and the fairest point, with the directions that attain them.
+
+    ``R``, ``B``, ``F`` (2,) are risk pairs (r, b). ``position`` tells where the set lies relative to the
+    45-degree line: it ``crosses`` it, lies ``above`` (e_r < e_b throughout) or ``below``.
+    """
+
+    R: FloatArray
+    B: FloatArray
+    F: FloatArray
+    q_R: FloatArray
+    q_B: FloatArray
+    q_F: FloatArray
+    position: Position
+    configuration: Configuration
+
+
+def best_points(arcs: Arcs) -> BestPoints:
+    """Read R, B, F and the configuration off the support function.
+
+    R and B are the support sets in directions u1 = (-1, 0) and u2 = (0, -1), ties broken in favour of
+    the other group. F is (-1, -1) inf_c h(u1 - c(1, -1)) where the set crosses the 45-degree line, and
+    the support set in direction (1, -1) or (-1, 1), lowest risks first, where it lies to one side.
+    """
+    R = arcs.support_set(U1, tie=U2)[0]
+    B = arcs.support_set(U2, tie=U1)[0]
+    line = arcs.line_infimum()
+    position: Position
+    if np.isfinite(line.value):
+        position, q_F = "crosses", line.direction / np.hypot(*line.direction)
+        F = np.full(2, -line.value)
+    else:
+        # An estimated set can be empty and seem to lie on both sides; the wider miss decides.
+        ends = np.array([[1.0, -1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
+        above = line.above and (not line.below or arcs.h(ends)[0] <= arcs.h(ends)[1])
+        position, q_F = ("above", ends[0]) if above else ("below", ends[1])
+        F = arcs.support_set(q_F, tie=_DOWN)[0]
+    return BestPoints(R, B, F, U1.copy(), U2.copy(), q_F, position, configuration(R, B))
+
+
+def sharp_fairest(function: SupportFunction, regret: Regret | None = None) -> tuple[FloatArray, FloatArray, Position]:
+    """The fairest point by the direction that the plug-in criterion chooses, that direction, and the set's position.
+
+    The plug-in criterion does not reuse the rows' outcomes, so h^ at its direction is free of the bias that minimising
+    h^ itself brings. On the 45-degree line F is (-1, -1) h^(q) with q1 + q2 = -1.
+    """
+    chosen = best_points(function.plug_in())
+    q = chosen.q_F
+    if chosen.position == "crosses":
+        q = off_breakpoint(q)
+        q = q / -q.sum()
+    point = function.estimate.support_set(q, tie=_DOWN)[0]
+    if regret is not None:
+        point = point + regret.mean_pair(q[None])[0]
+    return (np.full(2, -float(q @ point)) if chosen.position == "crosses" else point), q, chosen.position
+
+
+def sharp_points(function: SupportFunction, regret: Regret | None = None) -> BestPoints:
+    """R, B and F, with the estimated regret of their rules taken off if there is one; F as in `sharp_fairest`."""
+    points = best_points(function.estimate)
+    R, B = points.R, points.B
+    if regret is not None:
+        R, B = R + regret.mean_pair(U1[None])[0], B + regret.mean_pair(U2[None])[0]
+    F, q, position = sharp_fairest(function, regret)
+    return BestPoints(R, B, F, points.q_R, points.q_B, q / np.hypot(*q), position, configuration(R, B))
+
+
+def configuration(R: FloatArray, B: FloatArray) -> Configuration:
+    """Tell group balance from skew by the sides of the 45-degree line on which R and B lie.
+
+    Balanced: R strictly above and B strictly below, or R = B = F on the line. Skewed towards r: both
+    above (B may touch); towards b: both below (R may touch).
+    """
+    r_above, b_below = R[0] < R[1], B[0] > B[1]
+    if r_above and not b_below:
+        return "r-skewed"
+    if b_below and not r_above:
+        return "b-skewed"
+    return "balanced"
+
+
+def most_central(repetitions: Sequence[Arcs]) -> int:
+    """Number of the repetition whose support function is nearest to the pointwise median of all."""
+    if len(repetitions) == 1:
+        return 0
+    h = np.array([arcs.h(unit_circle(360)) for arcs in repetitions])
+    return int(np.argmin(np.abs(h - np.median(h, axis=0)).max(axis=1)))
+
+
+@dataclass(frozen=True, slots=True)
+class FeasibleSet:
+    """The estimated set of risk pairs that some rule attains.
+
+    ``vertices`` (k, 2) is the intersection of the half planes q'z <= h(q) over *all* q, counter-clockwise:
+    a convex polygon even though the estimate of h is not convex. It can be empty, ``(0, 2)``, when the
+    learner is worse than useless in some direction.
+    """
+
+    arcs: Arcs
+    vertices: FloatArray
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no risk pair satisfies every half plane."""
+        return len(self.vertices) == 0
+
+    @property
+    def area(self) -> float:
+        """Area of the polygon."""
+        return polygon_area(self.vertices)
+
+    def support(self, q: ArrayLike) -> FloatArray:
+        """Support function of the polygon, max over vertices of q'z; at most h(q). Shape (k,)."""
+        directions = check_directions(q)
+        if self.is_empty:
+            return np.full(len(directions), -np.inf)
+        result: FloatArray = (directions @ self.vertices.T).max(axis=1)
+        return result
+
+    def contains(self, e: ArrayLike) -> BoolArray:
+        """Whether each risk pair (k, 2) lies in the polygon (up to rounding). Shape (k,)."""
+        points = check_risks(e)
+        scale = float(np.abs(self.vertices).max()) if len(self.vertices) else 0.0
+        return convex_contains(self.vertices, points, slack=1e-12 * scale)
+
+
+def feasible_set(arcs: Arcs, regret: Regret | None = None) -> FeasibleSet:
+    """Intersect all half planes of the support function, moved out by the regret; warn when nothing is left."""
+    vertices = arcs.half_plane_polygon(None if regret is None else regret.mean)
+    if len(vertices) == 0:
+        warnings.warn(
+            "The estimated feasible set is empty: in some direction the learned rule does worse than its "
+            "opposite. The learner has found no usable signal there; try another learner or more data.",
+            EmptySetWarning,
+            stacklevel=2,
+        )
+    return FeasibleSet(arcs, vertices)
+
+
+class Attaining(Protocol):
+    """Anything that knows the risk pairs of the rules of directions, with or without a capacity."""
+
+    def support_set(self, q: ArrayLike) -> FloatArray:
+        """Risk pairs (k, 2) of directions (k, 2)."""
+        ...
+
+
+def attained_hull(arcs: Attaining, n_directions: int = 720) -> FloatArray:
+    """Return the convex hull (k, 2) of the risk pairs of rules in many directions, counter-clockwise.
+
+    It is what lotteries between these rules attain. Where the estimate of h is not convex it is larger than the
+    intersection of half planes, and the estimated frontier lies on or within it, not outside: it is what pictures show.
+    """
+    points = np.unique(arcs.support_set(unit_circle(n_directions)), axis=0)
+    try:
+        return np.asarray(points[ConvexHull(points).vertices])
+    except (QhullError, ValueError):  # all on one line
+        return points
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierCurve:
+    """A frontier as a curve: the risk pair of the rule in each direction, in order of direction.
+
+    ``points`` (k, 2) are attained by the rules 1{q'M t > 0} for the rows q of ``directions`` (k, 2).
+    ``tolerance`` belongs to the set estimate of :meth:`contains`.
+    """
+
+    kind: Literal["fairness-accuracy", "pareto"]
+    points: FloatArray
+    directions: FloatArray
+    tolerance: float
+    _criterion: Callable[[FloatArray], FloatArray]
+
+    def criterion(self, e: ArrayLike) -> FloatArray:
+        """How far each risk pair (k, 2) is from the frontier by the sample criterion, 0 on it. Shape (k,).
+
+        The sum of [max_q q'e - h(q)]_+ (is e feasible?) and, for the fairness-accuracy frontier,
+        [min_q h_C(e)(-q) + h(q)]_+ (can C(e) be separated from the feasible set?), for the Pareto frontier
+        [max over q between u1 and u2 of q'e - h(q)]_- (does e lie on that part of the boundary?).
+        """
+        return self._criterion(check_risks(e))
+
+    def contains(self, e: ArrayLike) -> BoolArray:
+        """Whether each risk pair belongs to the set estimate {criterion <= tolerance}, up to rounding. Shape (k,)."""
+        inside: BoolArray = self.criterion(e) <= self.tolerance + 1e-12 * float(np.abs(self.points).max())
+        return inside
+
+
+def fa_frontier(
+    arcs: Arcs,
+    n_obs: int,
+    *,
+    plug_in: Arcs | None = None,
+    regret: Regret | None = None,
+    tolerance: float | None = None,
+    n_points: int = 512,
+) -> FrontierCurve:
+    """Estimate the fairness-accuracy frontier.
+
+    The curve runs over the directions that the configuration tells (Liang, Lu, Mu and Okumura): from R
+    to B under balance; from the best point of the favoured group through the other one to F under skew.
+    ``tolerance`` defaults to sqrt(log n) / sqrt(n). The direction of F is taken from the convex ``plug_in`` criterion
+    if given: the direction that minimises the noisy h itself can lie far beyond F. With a ``regret`` the points
+    estimate what the best rules of these directions attain.
+    """
+    R, B = arcs.support_set(np.array([U1, U2]), tie=np.array([U2, U1]))
+    if regret is not None:
+        R, B = R + regret.mean_pair(U1[None])[0], B + regret.mean_pair(U2[None])[0]
+    skew = configuration(R, B)
+    angle = frontier_angles(skew, best_points(plug_in or arcs).q_F, n_points)
+
+    def criterion(e: FloatArray) -> FloatArray:
+        return np.array([max(arcs.max_excess(x).value, 0.0) + max(arcs.min_separation(x).value, 0.0) for x in e])
+
+    return _curve("fairness-accuracy", arcs, angle, frontier_tolerance(tolerance, n_obs), criterion, regret)
+
+
+def frontier_angles(skew: Configuration, q_F: FloatArray, n_points: int) -> FloatArray:
+    """Angles (n_points,) of the directions over which the frontier runs; ``q_F`` is that of the fairest point."""
+    if not isinstance(n_points, numbers.Integral) or n_points < 2:
+        raise InputError("bad-option", f"`n_points` must be a whole number of at least 2, got {n_points!r}.")
+    start, stop = np.pi, 1.5 * np.pi
+    fairest = float(np.arctan2(q_F[1], q_F[0])) % (2.0 * np.pi)
+    if skew == "r-skewed":
+        stop = max(stop, fairest)
+    elif skew == "b-skewed":
+        start = min(start, fairest)
+    return np.linspace(start, stop, n_points)
+
+
+def frontier_tolerance(tolerance: float | None, n_obs: int, unit: float = 1.0) -> float:
+    """Return the tolerance of a set estimate, by default sqrt(log n / n) times the ``unit`` of the losses."""
+    if tolerance is None:
+        return unit * float(np.sqrt(np.log(n_obs) / n_obs))
+    if not (isinstance(tolerance, numbers.Real) and np.isfinite(tolerance) and tolerance >= 0.0):
+        raise InputError("bad-option", f"`tolerance` must be a finite number >= 0, got {tolerance!r}.")
+    return tolerance
+
+
+def pareto_frontier(
+    arcs: Arcs,
+    n_obs: int,
+    *,
+    regret: Regret | None = None,
+    tolerance: float | None = None,
+    n_points: int = 512,
+) -> FrontierCurve:
+    """Estimate the Pareto frontier by the support sets in the directions between u1 and u2."""
+
+    def criterion(e: FloatArray) -> FloatArray:
+        return np.array(
+            [max(arcs.max_excess(x).value, 0.0) + max(-arcs.max_excess(x, U1, np.pi / 2.0).value, 0.0) for x in e]
+        )
+
+    angle = frontier_angles("balanced", _DOWN, n_points)
+    return _curve("pareto", arcs, angle, frontier_tolerance(tolerance, n_obs), criterion, regret)
+
+
+def _curve(
+    kind: Literal["fairness-accuracy", "pareto"],
+    arcs: Arcs,
+    angle: FloatArray,
+    tolerance: float,
+    criterion: Callable[[FloatArray], FloatArray],
+    regret: Regret | None,
+) -> FrontierCurve:
+    # The axes exactly, so that the curve meets R and B, ties broken as in `best_points`.
+    directions = np.column_stack([np.cos(angle), np.sin(angle)])
+    directions[np.abs(directions) < 1e-15] = 0.0
+    points = arcs.support_set(directions, tie=_DOWN)
+    if regret is not None:
+        points = points + regret.mean_pair(directions)
+    return FrontierCurve(kind, points, directions, tolerance, criterion)

@@ -1,0 +1,344 @@
+"""The support function of the feasible set: values, support sets, exact extrema, covariance.
+
+Conventions: the first coordinate belongs to group r, the second to group b; ``q`` is any non-zero
+direction (h is positively homogeneous); ``mu`` are the weighted group shares and M = diag(1 / mu).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray, SignArray
+from . import sweep
+from .plane import improvement_corners, intersect_half_planes
+
+_ROOT_HALF = float(np.sqrt(0.5))
+_FULL_TURN = 2.0 * np.pi
+
+
+@dataclass(frozen=True, slots=True)
+class Extremum:
+    """A maximum or minimum over directions and the unit direction (2,) that attains it."""
+
+    value: float
+    direction: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class LineInfimum:
+    """inf over c of h(u1 - c(1, -1)), from which the fairest point on the 45-degree line is read.
+
+    ``value`` is -inf when the set misses the line: ``above`` if it lies where e_r < e_b, ``below`` if it
+    lies where e_r > e_b. Both can be true of an estimate only, when the estimated set is empty.
+    """
+
+    value: float
+    direction: FloatArray
+    above: bool
+    below: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Arcs:
+    """A function q'v(q) of the circle whose v is constant between breakpoints, as a sweep gives it.
+
+    ``a``, ``b``, ``sign`` (m,): folded rows in order of angle; ``values`` (m + 1, 2): v on the arcs of
+    the right half circle; ``mirror`` (2,): v(-q) = mirror - v(q); ``mu`` (2,): group shares.
+    """
+
+    a: FloatArray
+    b: FloatArray
+    sign: SignArray
+    values: FloatArray
+    mirror: FloatArray
+    mu: FloatArray
+
+    def support_set(self, q: ArrayLike, tie: ArrayLike | None = None) -> FloatArray:
+        """Points v(q) attained by the rules 1{q'M t > 0}, shape (k, 2).
+
+        ``tie`` (k, 2) or (2,): rows with q'M t = 0 are treated where tie'M t > 0; without it they are not.
+        """
+        directions = check_directions(q)
+        p = directions / self.mu
+        ties = np.zeros_like(p)
+        if tie is not None:
+            ties[:] = check_directions(tie) / self.mu
+        out = np.empty_like(p)
+        sweep.values_at(self.a, self.b, self.sign, self.values, self.mirror, p, ties, out)
+        return out
+
+    def h(self, q: ArrayLike) -> FloatArray:
+        """h(q) = q'v(q) at directions ``q`` (k, 2), shape (k,)."""
+        directions = check_directions(q)
+        h: FloatArray = np.einsum("kj,kj->k", directions, self.support_set(directions))
+        return h
+
+    def max_excess(self, e: ArrayLike, start: ArrayLike = (1.0, 0.0), turn: float = _FULL_TURN) -> Extremum:
+        """Exact max of q'e - h(q) over unit q on the closed arc of ``turn`` radians from ``start``."""
+        unit = check_directions(start)[0]
+        unit = unit / np.hypot(*unit)
+        value, q1, q2 = sweep.max_excess(
+            self.a, self.b, *self.mu, self.values, self.mirror, check_risks(e)[0], unit, float(turn)
+        )
+        return Extremum(value, np.array([q1, q2]))
+
+    def min_separation(self, e: ArrayLike) -> Extremum:
+        """Exact min of D(q) = h_C(e)(-q) + h(q) over unit q with q1 + q2 <= 0.
+
+        No risk pair of the set improves on a feasible ``e`` if and only if the population minimum is 0.
+        h_C(e)(-q) is the larger of two linear functions of q, which change places at one direction.
+        """
+        e_star = check_risks(e)[0]
+        upper, right = improvement_corners(e_star)
+        # Above the line C's corners are e (where q2 <= 0) and the point below it; else mirrored.
+        quarter = np.pi / 4.0 if e_star[1] >= e_star[0] else 3.0 * np.pi / 4.0
+        switch = (-1.0, 0.0) if e_star[1] >= e_star[0] else (0.0, -1.0)
+        first = self.max_excess(right, (-_ROOT_HALF, _ROOT_HALF), quarter)
+        second = self.max_excess(upper, switch, np.pi - quarter)
+        best = first if first.value >= second.value else second
+        return Extremum(-best.value, best.direction)
+
+    def line_infimum(self) -> LineInfimum:
+        """Exact infimum along the line q1 + q2 = -1 (paper: support function of the set on the diagonal)."""
+        value, q1, q2, down_first, down_last = sweep.min_on_line(self.a, self.b, *self.mu, self.values, self.mirror)
+        # h falls without bound towards (1, -1) when max(e_r - e_b) < 0: the set lies above the line.
+        return LineInfimum(value, np.array([q1, q2]), above=bool(down_last), below=bool(down_first))
+
+    def half_plane_polygon(self, widening: Callable[[FloatArray], FloatArray] | None = None) -> FloatArray:
+        """Vertices of {z : q'z <= h(q) for all q}, counter-clockwise; (0, 2) if that set is empty.
+
+        ``widening`` gives non-negative numbers (k,) to be added to h at directions (k, 2).
+        """
+        q = np.empty((2 * len(self.a) + 2, 2))
+        bound = np.empty(len(q))
+        k = sweep.half_planes(self.a, self.b, *self.mu, self.values, self.mirror, q, bound)
+        if widening is not None:
+            bound[:k] += widening(q[:k])
+        return intersect_half_planes(q[:k], bound[:k], self.mirror / 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What a row contributes: losses, group, weight, nuisance pair and (optionally) its cluster.
+
+    Bounds lower <= a(x) <= upper on the rules are built in: ``l0`` is the loss at the lower bound, ``dl``
+    and ``t`` are the loss difference and the nuisance times ``spread`` = upper - lower.
+    """
+
+    l0: FloatArray
+    dl: FloatArray
+    t: FloatArray
+    is_r: BoolArray
+    weight: FloatArray
+    clusters: IntArray | None = None
+    lower: FloatArray | None = None
+    spread: FloatArray | None = None
+
+    @property
+    def weight_sums(self) -> FloatArray:
+        """Sum of the weights in each group, (r, b)."""
+        rows_r, rows_b = np.flatnonzero(self.is_r), np.flatnonzero(~self.is_r)  # faster than masks
+        return np.array([self.weight[rows_r].sum(), self.weight[rows_b].sum()])
+
+    @property
+    def unit(self) -> float:
+        """Root mean square of the loss differences, 1 for classification: published margins are multiples of it."""
+        if self.spread is None:
+            return float(np.sqrt(np.average(self.dl**2, weights=self.weight)))
+        free = self.spread > 0.0  # the loss difference of other rows is not known here and does not matter
+        weight = self.weight * free
+        if not weight.any():
+            return 0.0
+        return float(np.sqrt(np.average((self.dl / np.where(free, self.spread, 1.0)) ** 2, weights=weight)))
+
+
+def make_scores(
+    l0: FloatArray,
+    dl: FloatArray,
+    t: FloatArray,
+    is_r: BoolArray,
+    weight: FloatArray,
+    *,
+    clusters: IntArray | None = None,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+) -> Scores:
+    """Combine losses and nuisances with bounds on the rules (all arrays (n,), ``t`` (n, 2))."""
+    if lower is None and upper is None:
+        return Scores(l0, dl, _not_tiny(t), is_r, weight, clusters)
+    low, high = check_bounds(lower, upper, len(l0))
+    # a rule with a(x) = a has conditional loss l0 + a dl
+    spread = high - low
+    return Scores(l0 + low * dl, spread * dl, _not_tiny(spread[:, None] * t), is_r, weight, clusters, low, spread)
+
+
+def _not_tiny(t: FloatArray) -> FloatArray:
+    """Lengthen pairs (n, 2) shorter than 1e-100 to about that, by powers of 2: products with them keep their digits.
+
+    Rules know only the directions of pairs, and beside losses of an accepted size pairs so short count for nothing.
+    """
+    size = np.maximum(np.abs(t[:, 0]), np.abs(t[:, 1]))  # many times faster than a maximum over pairs
+    short = (size > 0.0) & (size < 1e-100)
+    if not short.any():
+        return t
+    exponent = np.frexp(size[short])[1]
+    longer = t.copy()
+    longer[short] = np.ldexp(t[short], (np.frexp(1e-100)[1] - exponent)[:, None])
+    return longer
+
+
+@dataclass(frozen=True, slots=True)
+class SupportFunction:
+    """Estimated support function of the feasible set, exact at every direction.
+
+    ``estimate`` is the orthogonal estimate h^(q) (it evaluates actual rules on actual losses);
+    ``order`` (m,) maps the sorted rows of its sweep to rows of ``scores``.
+    """
+
+    scores: Scores
+    estimate: Arcs
+    order: IntArray
+
+    @property
+    def mu(self) -> FloatArray:
+        """Weighted group shares (mu_r, mu_b)."""
+        return self.estimate.mu
+
+    @property
+    def n_obs(self) -> int:
+        """Number of rows."""
+        return len(self.scores.l0)
+
+    @property
+    def size(self) -> float:
+        """Largest risk of any rule, in absolute value: the size of the numbers that tests subtract from each other."""
+        values, mirror = self.estimate.values, self.estimate.mirror
+        return float(max(np.abs(values).max(), np.abs(mirror - values).max()))
+
+    def plug_in(self) -> Arcs:
+        """h_plug(q) = q'M mean(l0 by group) + mean((q'M t)_+): convex, free of the rows' own noise."""
+        s, arcs = self.scores, self.estimate
+        if len(self.order) == 0:  # no row is ever treated: both criteria are the losses of doing nothing
+            return arcs
+        values = np.empty_like(arcs.values)
+        sums = s.weight_sums
+        loss = s.weight * s.l0
+        base_r, base_b = float(loss[s.is_r].sum()), float(loss[~s.is_r].sum())
+        mirror = sweep.vector_sums(
+            self.order, arcs.sign, s.weight, base_r, base_b, arcs.a, arcs.b, *(1.0 / sums), values
+        )
+        return Arcs(arcs.a, arcs.b, arcs.sign, values, mirror, arcs.mu)
+
+    def treated(self, q: ArrayLike) -> BoolArray:
+        """Rows (n,) that the rule of one direction ``q`` treats: q'M t > 0."""
+        p = check_directions(q)[0] / self.mu
+        treated: BoolArray = self.scores.t[:, 0] * p[0] + self.scores.t[:, 1] * p[1] > 0.0
+        return treated
+
+    def covariance(self, q: ArrayLike) -> FloatArray:
+        """Covariance Omega (k, k) of sqrt(n)(h^ - h) at directions ``q``, with mu estimated.
+
+        Row i of group g has the influence (q_g / mu_g)(l_i(q) - s_g(q)), where l_i(q) is its loss under the
+        rule of q and s the support set (paper: covariance of the limit process). Weights count as sampling
+        weights; rows of one cluster are summed before squaring.
+        """
+        directions = check_directions(q)
+        points = self.estimate.support_set(directions)
+        p = directions / self.mu
+        s = self.scores
+        omega = np.zeros((len(directions), len(directions)))
+        for rows, starts in _row_blocks(s.clusters, self.n_obs, max(1, 4_000_000 // (8 * len(directions)))):
+            t, is_r, side = s.t[rows], s.is_r[rows], (~s.is_r[rows]).astype(np.intp)
+            treated = t[:, :1] * p[:, 0] + t[:, 1:] * p[:, 1] > 0.0
+            loss = s.l0[rows][:, None] + s.dl[rows][:, None] * treated
+            slope = np.where(is_r[:, None], p[:, 0], p[:, 1])
+            influence = s.weight[rows][:, None] * slope * (loss - points.T[side])
+            if starts is not None:
+                influence = np.add.reduceat(influence, starts, axis=0)
+            omega += influence.T @ influence
+        return omega * (self.n_obs / float(s.weight.sum()) ** 2)
+
+    def variance(self, q: ArrayLike) -> FloatArray:
+        """Diagonal (k,) of `covariance`, in O(n) for all directions together unless there are clusters.
+
+        sum over g of (q_g / mu_g)^2 [sum w^2 l(q)^2 - 2 s_g sum w^2 l(q) + s_g^2 sum w^2], where the sums of the
+        losses l(q) under the rule of q and of their squares come from two more sweeps. Losses are taken from their
+        group's mean of l0, so that a large constant in them does not swallow the difference of squares.
+        """
+        directions = check_directions(q)
+        s, arcs = self.scores, self.estimate
+        if s.clusters is not None:
+            blocks = [np.diag(self.covariance(directions[i : i + 50])) for i in range(0, len(directions), 50)]
+            return np.concatenate(blocks)
+        squared = s.weight**2
+        centre = group_means(s.l0, s.is_r, s.weight)[0]
+        l0 = s.l0 - np.where(s.is_r, *centre)
+        sums, mu = [], arcs.mu
+        for at_zero, change in ((l0, s.dl), (l0**2, (l0 + s.dl) ** 2 - l0**2)):
+            values = np.empty_like(arcs.values)
+            values[:] = 0.0
+            mirror = sweep.group_sums(self.order, arcs.sign, squared, at_zero, change, s.is_r, 1.0, 1.0, values)
+            if len(self.order) == 0:
+                values[1] = values[0]
+            sums.append(Arcs(arcs.a, arcs.b, arcs.sign, values, mirror, mu).support_set(directions))
+        points = arcs.support_set(directions) - centre
+        total = np.array([float(squared[s.is_r].sum()), float(squared[~s.is_r].sum())])
+        within = sums[1] - 2.0 * points * sums[0] + points**2 * total
+        variance: FloatArray = ((directions / mu) ** 2 * np.maximum(within, 0.0)).sum(axis=1)
+        return variance * (self.n_obs / float(s.weight.sum()) ** 2)
+
+
+def build_support_function(scores: Scores) -> SupportFunction:
+    """Sort the rows once by nuisance angle and take the prefix sums: O(n log n) time, O(n) memory."""
+    sums = scores.weight_sums
+    a, b, sign, order = sweep.fold_and_sort(scores.t)
+    if len(a) == 0:  # no row is ever treated: one breakpoint that changes nothing
+        a, b, sign = np.ones(1), np.zeros(1), np.ones(1, dtype=np.int8)
+    values = np.empty((len(a) + 1, 2))
+    s = scores
+    mirror = sweep.group_sums(order, sign, s.weight, s.l0, s.dl, s.is_r, *(1.0 / sums), values)
+    if len(order) == 0:
+        values[1] = values[0]
+    return SupportFunction(scores, Arcs(a, b, sign, values, mirror, sums / sums.sum()), order)
+
+
+def group_means(
+    values: FloatArray, is_r: BoolArray, weight: FloatArray, clusters: IntArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean of ``values`` (n,) in each group (r, b), and the covariance (2, 2) of the two means.
+
+    Row i of group g has the influence w_i (value_i - mean_g) / sum of g's weights; rows of one cluster are
+    summed before squaring.
+    """
+    means, influence = np.empty(2), np.zeros((len(values), 2))
+    for g, rows in enumerate((np.flatnonzero(is_r), np.flatnonzero(~is_r))):  # faster than masks
+        w, own = weight[rows], values[rows]
+        total = float(w.sum())
+        # not a product of vectors: its last bits depend on how many threads the library uses
+        means[g] = float((w * own).sum()) / total
+        influence[rows, g] = w * (own - means[g]) / total
+    if clusters is not None:
+        influence = np.column_stack([np.bincount(clusters, column) for column in influence.T])
+    return means, influence.T @ influence
+
+
+def _row_blocks(clusters: IntArray | None, n: int, size: int) -> list[tuple[IntArray, IntArray | None]]:
+    """Split rows into blocks of about ``size`` rows that keep clusters whole, with each cluster's start."""
+    if clusters is None:
+        return [(np.arange(i, min(i + size, n)), None) for i in range(0, n, size)]
+    rows = np.argsort(clusters, kind="stable")
+    first = np.flatnonzero(np.diff(clusters[rows], prepend=clusters[rows[0]] - 1))
+    blocks: list[tuple[IntArray, IntArray | None]] = []
+    i = 0
+    while i < len(first):
+        # the last cluster of the block starts within `size` rows of its first
+        j = max(i + 1, int(np.searchsorted(first, first[i] + size, side="right")) - 1)
+        stop = first[j] if j < len(first) else n
+        if j == len(first) - 1 and n - first[i] <= size:
+            j, stop = len(first), n
+        blocks.append((rows[first[i] : stop], first[i:j] - first[i]))
+        i = j
+    return blocks

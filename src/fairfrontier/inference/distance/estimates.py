@@ -1,0 +1,407 @@
+"""Confidence intervals for the distance between an algorithm's risks and the fairest point F.
+
+Where F lies depends on where the feasible set lies, so there are three cases, and the interval is their union:
+
+* the set crosses the 45-degree line: F = -(1, 1) inf_c h(u1 - c(1, -1)), estimated directly;
+* it lies above or below the line: F is the point at which (1, -1) or (-1, 1) supports the set, and is found by
+  inverting the test of that point, through h only.
+
+``paper``: exact infimum of h^, draws by the numerical directional derivative (or, without kinks, the closed-form
+limit), symmetric interval. ``sharp``: the direction of F is chosen by the plug-in criterion, which avoids the bias of
+minimising the noisy h^; the distance is recomputed in every draw, and its quantiles are the ends of the interval, the
+lower one 0 where the data do not tell the algorithm's risks from F. Two errors do not show in the draws. The learned
+rule's value makes F too high, by its regret, and a direction that is not quite F's makes it too low, since F is the
+largest value over directions. If the regret was estimated it is taken off. If not, the interval also covers the plug-in
+value of F, which takes the learned nuisances at their word and is, for noisy ones, too low, and the exact infimum,
+which is too high.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from ...arrays import FloatArray
+from ...bootstrap.draws import DrawingContext, make_plan
+from ...bootstrap.exact import perturbed_line_infima
+from ...errors import InputError
+from ...frontier.plane import off_breakpoint
+from ...frontier.sets import Position, sharp_fairest
+from ...frontier.support import SupportFunction, group_means
+from ..best_points import QUARTER, ExtremePoint, extreme_points
+from ..lattices import lattice
+from ..p_values import critical_value, kappa, p_value, step_size
+
+Method = Literal["sharp", "paper"]
+Pairs = FloatArray
+"""Risk pairs (..., 2)."""
+DIRECTIONS = 200
+"""Directions of the window in which candidates for F to one side of the line must be feasible."""
+SPACING = 0.8
+"""Distance between neighbouring candidates for F to one side of the line, in standard errors of h."""
+DERIVATIVE_STEP = 1e-6
+"""Step of derivatives of smooth functions."""
+ENDS = np.array([[1.0, -1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
+"""Directions that support the set at F where it lies above, and where it lies below the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A distance between risk pairs: its name and a function of two arrays (..., 2)."""
+
+    name: str
+    between: Callable[[Pairs, Pairs], FloatArray]
+
+
+_METRICS: dict[str, Callable[[Pairs, Pairs], FloatArray]] = {
+    "sqeuclidean": lambda x, y: ((x - y) ** 2).sum(axis=-1),
+    "euclidean": lambda x, y: np.hypot(x[..., 0] - y[..., 0], x[..., 1] - y[..., 1]),
+    "cityblock": lambda x, y: np.abs(x - y).sum(axis=-1),
+    "chebyshev": lambda x, y: np.abs(x - y).max(axis=-1),
+}
+
+
+def read_metric(metric: str | Callable[[FloatArray, FloatArray], float]) -> Metric:
+    """Return the metric with a name, or wrap a function of two pairs."""
+    if isinstance(metric, str):
+        if metric not in _METRICS:
+            raise InputError("bad-option", f"`metric` must be one of {list(_METRICS)} or a function, got {metric!r}.")
+        return Metric(metric, _METRICS[metric])
+    if not callable(metric):
+        raise InputError("bad-option", f"`metric` must be one of {list(_METRICS)} or a function, got {metric!r}.")
+
+    def between(x: Pairs, y: Pairs) -> FloatArray:
+        x, y = np.broadcast_arrays(x, y)
+        values = np.array(
+            [_distance(metric, a, b) for a, b in zip(x.reshape(-1, 2), y.reshape(-1, 2), strict=True)], dtype=float
+        )
+        return values.reshape(x.shape[:-1])
+
+    return Metric(getattr(metric, "__name__", "custom"), between)
+
+
+def _distance(metric: Callable[[FloatArray, FloatArray], float], x: FloatArray, y: FloatArray) -> float:
+    try:
+        value = metric(x.copy(), y.copy())
+    except Exception as error:
+        raise InputError(
+            "bad-option",
+            f"`metric` failed for {x.tolist()}, {y.tolist()}: {type(error).__name__}: {error}. It is called with two "
+            "arrays of two numbers and must return one number.",
+        ) from error
+    try:
+        number = float(value) if np.ndim(value) == 0 else np.nan
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number) or number < 0.0:
+        raise InputError(
+            "bad-option",
+            f"`metric` must return one finite number >= 0 for two pairs, got {value!r} for {x.tolist()}, {y.tolist()}.",
+        )
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Draws for the case that the set crosses the line.
+
+    ``f`` is F's coordinate with draws (B,), ``risks`` (J, 2) those of the algorithms with draws (B, J, 2). For the
+    published method the draws are perturbations of size ``step``, else ``step`` is None and ``f`` may be too high or
+    too low by up to ``too_high`` and ``too_low``.
+    """
+
+    f: float
+    f_draws: FloatArray
+    risks: FloatArray
+    risk_draws: FloatArray
+    step: float | None
+    n_obs: int
+    too_high: float = 0.0
+    too_low: float = 0.0
+
+    @property
+    def _shifts(self) -> set[float]:
+        return {0.0, self.too_high, -self.too_low}
+
+    def interval(self, value_at: Callable[[FloatArray, FloatArray], FloatArray], alpha: float) -> tuple[float, float]:
+        """Interval of level 1 - alpha for a function of the risks (..., J, 2) and of F's coordinate (...)."""
+        if self.step is not None:
+            value = float(value_at(self.risks, np.array(self.f)))
+            change = np.abs(value_at(self.risk_draws, self.f_draws) - value) / self.step
+            half = critical_value(change, alpha) / np.sqrt(self.n_obs)
+            return value - half, value + half
+        levels = [alpha / 2.0, 1.0 - alpha / 2.0]
+        ends = [np.quantile(value_at(self.risk_draws, self.f_draws - shift), levels) for shift in self._shifts]
+        return float(np.min(ends)), float(np.max(ends))
+
+    def at_fairest(self, j: int) -> float:
+        """P-value of the null that algorithm ``j`` attains F, for draws that are not perturbations."""
+        return max(self._at(j, self.f - shift, self.f_draws - shift) for shift in self._shifts)
+
+    def _at(self, j: int, f: float, f_draws: FloatArray) -> float:
+        error = self.risk_draws[:, j] - f_draws[:, None]
+        centre = self.risks[j] - f
+        covariance = np.atleast_2d(np.cov(error.T))
+        inverse = np.linalg.pinv(covariance, rcond=1e-12, hermitian=True)
+        moved = error - centre
+        draws = np.einsum("bi,ij,bj->b", moved, inverse, moved)
+        outside = centre - covariance @ inverse @ centre  # a difference without variation cannot be chance
+        if np.abs(outside).max() > 1e-9 * max(float(np.abs(self.risks[j]).max()), 1e-300):
+            return 1.0 / (1.0 + len(draws))
+        return p_value(draws, float(centre @ inverse @ centre))
+
+
+@dataclass(frozen=True, slots=True)
+class Fairest:
+    """All that the data say about F and the algorithms' distances to it, whatever the level.
+
+    ``point`` (2,) and ``direction`` (2,) of the estimate; ``position`` the case it belongs to; ``ruled_out`` why cases
+    do not contribute; ``crossing`` and ``sides`` what the others need.
+    """
+
+    method: Method
+    point: FloatArray
+    direction: FloatArray
+    position: Position
+    ruled_out: dict[Position, str]
+    crossing: Crossing | None
+    sides: dict[Position, ExtremePoint]
+    risks: FloatArray
+    risk_noise: FloatArray
+    n_obs: int
+    _known: dict[tuple[object, ...], tuple[FloatArray, FloatArray] | None] = field(default_factory=dict, compare=False)
+
+    def distance_parts(self, metric: Metric, j: int, alpha: float) -> dict[Position, tuple[float, float] | None]:
+        """Interval for the distance of algorithm ``j`` in every case that is left, None where nothing is accepted."""
+        parts: dict[Position, tuple[float, float] | None] = {}
+        if (c := self.crossing) is not None:
+            low, high = c.interval(_distance_of(metric, j), alpha)
+            if c.step is None and c.at_fairest(j) > alpha:
+                low = 0.0
+            parts["crosses"] = max(low, 0.0), max(high, 0.0)
+        for position, side in self.sides.items():
+            found = self._accepted(side, position, [j], alpha)
+            parts[position] = None if found is None else _range_of_distance(metric, self.risks[j], *found)
+        return parts
+
+    def difference_parts(
+        self, metric: Metric, i: int, j: int, alpha: float
+    ) -> dict[Position, tuple[float, float] | None]:
+        """Interval for the distance of algorithm ``i`` minus that of ``j`` in every case that is left."""
+        parts: dict[Position, tuple[float, float] | None] = {}
+        if (c := self.crossing) is not None:
+            first, second = _distance_of(metric, i), _distance_of(metric, j)
+            parts["crosses"] = c.interval(lambda risks, f: first(risks, f) - second(risks, f), alpha)
+        for position, side in self.sides.items():
+            found = self._accepted(side, position, [i, j], alpha)
+            if found is None:
+                parts[position] = None
+                continue
+            # both algorithms may use the whole of what is left to them: wider than need be, never too narrow
+            ranges = [_distance_limits(metric, self.risks[k], *found) for k in (i, j)]
+            parts[position] = (
+                float((ranges[0][0] - ranges[1][1]).min()),
+                float((ranges[0][1] - ranges[1][0]).max()),
+            )
+        return parts
+
+    def point_parts(self, alpha: float) -> dict[Position, FloatArray | None]:
+        """Intervals (2, 2), one row per group, for the coordinates of F in every case that is left."""
+        parts: dict[Position, FloatArray | None] = {}
+        if (c := self.crossing) is not None:
+            parts["crosses"] = np.tile(c.interval(lambda _, f: f, alpha), (2, 1))
+        for position, side in self.sides.items():
+            found = self._accepted(side, position, [], alpha)
+            parts[position] = None if found is None else np.column_stack([found[0].min(axis=0), found[0].max(axis=0)])
+        return parts
+
+    def _accepted(
+        self, side: ExtremePoint, position: Position, algorithms: list[int], alpha: float
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Candidates (k, 2) for F that are not rejected, and how far (k,) the algorithms' risks may then be off.
+
+        The statistic adds to that of F the distance of the risks from their estimates, sqrt(n) sum |e~ - e^|.
+        """
+        key = (position, tuple(algorithms), alpha)
+        if key not in self._known:
+            noise = self.risk_noise[:, algorithms].sum(axis=1)
+            own = np.vstack([self.point, self.risks[algorithms]])
+            self._known[key] = self._search(side, position == "above", own, noise, alpha)
+        return self._known[key]
+
+    def _search(
+        self, side: ExtremePoint, above: bool, own: FloatArray, noise: FloatArray, alpha: float
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Look at a lattice, at the estimate and at the risks themselves, so that a distance of 0 is not overlooked."""
+        ceiling = critical_value(side.largest_draws + noise, alpha)
+        on_side = own[own[:, 1] >= own[:, 0]] if above else own[own[:, 1] <= own[:, 0]]
+        points = np.vstack([lattice(side, ceiling, SPACING, above), on_side])
+        if len(points) == 0:
+            return None
+        statistic, draws = side.test(points)
+        room = np.array([critical_value(row + noise, alpha) for row in draws]) - statistic
+        kept = room >= 0.0
+        if not kept.any():
+            return None
+        reach = room[kept] / np.sqrt(self.n_obs) if noise.any() else np.zeros(int(kept.sum()))
+        return points[kept], reach
+
+
+def fairest_evidence(
+    context: DrawingContext, losses: FloatArray, fixed: FloatArray, method: Method, *, kinks: bool = False
+) -> Fairest:
+    """Estimate F and draw what intervals need, for algorithms with row losses (J, n) and fixed risk pairs (K, 2)."""
+    function = context.function
+    s, n = function.scores, function.n_obs
+    estimated = np.array([group_means(loss, s.is_r, s.weight)[0] for loss in losses]).reshape(-1, 2)
+    risks = np.vstack([estimated, fixed])
+    h_ends = function.estimate.h(ENDS)
+    if method == "sharp" and context.regret is not None:
+        h_ends = h_ends + context.regret.mean(ENDS)
+    crossing, q = _crossing(context, losses, risks, method, kinks)
+    ruled_out = _locate(h_ends, s.unit * kappa(n) / np.sqrt(n), q is not None)
+    if "crosses" in ruled_out:
+        crossing = None
+    names: tuple[Position, Position] = ("above", "below")
+    kept = [k for k, name in enumerate(names) if name not in ruled_out]
+    if not kept:
+        found = []
+    elif method == "sharp":
+        step = float(kappa(n) / np.sqrt(n))
+        found = extreme_points(context, ENDS[kept], DIRECTIONS, window=QUARTER, step=step, hold_rules=True)
+    else:
+        found = extreme_points(replace(context, regret=None), ENDS[kept])
+    sides = {names[k]: point for k, point in zip(kept, found, strict=True)}
+    noise = np.zeros((context.n_boot, len(risks)))
+    if len(losses) and sides:
+        draws = context.draw(ENDS[:1], losses)
+        noise[:, : len(losses)] = np.abs(draws.z_risks()).sum(axis=2)
+    position: Position = "crosses"
+    if crossing is not None and q is not None:
+        point, direction = np.full(2, crossing.f), q
+    else:
+        position = "above" if "above" in sides and ("below" not in sides or h_ends[0] <= h_ends[1]) else "below"
+        if method == "sharp" and len(sides) == 2:  # both are possible: the one that `points_` shows
+            shown = sharp_fairest(function)[2]
+            position = shown if shown in sides else position
+        direction = ENDS[0] if position == "above" else ENDS[1]
+        point = function.estimate.support_set(direction, tie=(-1.0, -1.0))[0]
+        if method == "sharp" and context.regret is not None:
+            point = point + context.regret.mean_pair(direction[None])[0]
+    return Fairest(method, point, direction, position, ruled_out, crossing, sides, risks, noise, n)
+
+
+def _locate(h_ends: FloatArray, margin: float, meets_line: bool) -> dict[Position, str]:
+    """Rule out cases by where the set lies, with kappa_n / sqrt(n) as the margin of doubt."""
+    reaches_below, reaches_above = h_ends > margin
+    misses_below, misses_above = h_ends < -margin
+    if misses_below and misses_above:  # an empty estimated set: the wider miss decides
+        misses_below = bool(h_ends[0] <= h_ends[1])
+        misses_above = not misses_below
+    ruled_out: dict[Position, str] = {}
+    if misses_below or misses_above:
+        ruled_out["crosses"] = "the estimated set lies clearly to one side of the 45-degree line"
+    elif not meets_line:
+        ruled_out["crosses"] = "the estimated set does not meet the 45-degree line"
+    if reaches_below or misses_above:
+        ruled_out["above"] = "the estimated set reaches clearly below the 45-degree line"
+    if reaches_above or misses_below:
+        ruled_out["below"] = "the estimated set reaches clearly above the 45-degree line"
+    if len(ruled_out) == 3:  # an empty estimated set contradicts itself
+        ruled_out = {}
+        if not meets_line:
+            ruled_out["crosses"] = "the estimated set does not meet the 45-degree line"
+    return ruled_out
+
+
+def _crossing(
+    context: DrawingContext, losses: FloatArray, risks: FloatArray, method: Method, kinks: bool
+) -> tuple[Crossing | None, FloatArray | None]:
+    """Draws for the crossing case and the direction of F, q1 + q2 = -1; (None, None) if the set misses the line."""
+    function, n = context.function, context.function.n_obs
+    q = line_direction(function, method)
+    if q is None:
+        return None, None
+    n_fixed = len(risks) - len(losses)
+    still = np.broadcast_to(risks[len(losses) :], (context.n_boot, n_fixed, 2))
+    if method == "sharp":
+        draws = context.correct(context.draw(q[None], losses, hold_rules=True))
+        risk_draws = np.concatenate([draws.risks, still], axis=1)
+        f, too_high, too_low = -float(draws.h_hat[0]), 0.0, 0.0
+        if context.regret is None:
+            too_high = max(f + float(function.plug_in().h(q)[0]), 0.0)
+            exact = -function.estimate.line_infimum().value
+            too_low = max(exact - f, 0.0) if np.isfinite(exact) else 0.0
+        return Crossing(f, -draws.h[:, 0], risks, risk_draws, None, n, too_high, too_low), q
+    value = function.estimate.line_infimum().value
+    if kinks:
+        step = step_size(n)
+        infima, drawn = perturbed_line_infima(
+            function,
+            make_plan(function, losses),
+            step,
+            n_boot=context.n_boot,
+            seed=context.seed,
+            n_jobs=context.n_jobs,
+        )
+    else:  # the derivative of the infimum is the process at the one direction that attains it
+        step = DERIVATIVE_STEP
+        draws = context.draw(_on_line(off_breakpoint(q))[None], losses)
+        infima, drawn = value + step * draws.z_h()[:, 0], draws.risks
+    moved = risks[: len(losses)] + step * np.sqrt(n) * (drawn - risks[: len(losses)])
+    return Crossing(-value, -infima, risks, np.concatenate([moved, still], axis=1), step, n), q
+
+
+def line_direction(function: SupportFunction, method: Method) -> FloatArray | None:
+    """The direction of F on the line q1 + q2 = -1, or None if the set misses the 45-degree line."""
+    if method == "paper":
+        exact = function.estimate.line_infimum()
+        return exact.direction if np.isfinite(exact.value) else None
+    line = function.plug_in().line_infimum()
+    return _on_line(off_breakpoint(line.direction)) if np.isfinite(line.value) else None
+
+
+def _on_line(q: FloatArray) -> FloatArray:
+    scaled: FloatArray = q / -q.sum()
+    return scaled
+
+
+def _distance_of(metric: Metric, j: int) -> Callable[[FloatArray, FloatArray], FloatArray]:
+    """Distance between algorithm ``j`` and the point (f, f), as a function of the risks (..., J, 2) and of f (...)."""
+    return lambda risks, f: metric.between(risks[..., j, :], np.stack([f, f], axis=-1))
+
+
+def _range_of_distance(metric: Metric, risk: FloatArray, points: FloatArray, reach: FloatArray) -> tuple[float, float]:
+    low, high = _distance_limits(metric, risk, points, reach)
+    return float(low.min()), float(high.max())
+
+
+def _distance_limits(
+    metric: Metric, risk: FloatArray, points: FloatArray, reach: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest distance (k,) between F in ``points`` (k, 2) and risks within ``reach`` (k,) of ``risk``.
+
+    Risks lie in the square |e~_r - e_r| + |e~_b - e_b| <= reach. A convex distance is largest at a corner; it is 0
+    where F lies in the square and else smallest on an edge, found by ternary search.
+    """
+    offset = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    corners = risk + reach[:, None, None] * offset
+    high = metric.between(corners, points[:, None]).max(axis=1)
+    low = np.zeros(len(points))
+    outside = np.flatnonzero(np.abs(points - risk).sum(axis=1) > reach)
+    start, stop = corners[outside], np.roll(corners[outside], -1, axis=1)
+    f = points[outside][:, None]
+    first, last = np.zeros(start.shape[:2]), np.ones(start.shape[:2])
+    best = np.minimum(metric.between(start, f), metric.between(start + (stop - start) * 0.5, f))
+    for _ in range(40 if reach.any() else 0):
+        third = (last - first) / 3.0
+        left, right = first + third, last - third
+        at_left, at_right = (metric.between(start + (stop - start) * x[..., None], f) for x in (left, right))
+        best = np.minimum(best, np.minimum(at_left, at_right))
+        first, last = np.where(at_left <= at_right, first, left), np.where(at_left <= at_right, right, last)
+    if len(outside):
+        low[outside] = best.min(axis=1)
+    return low, high

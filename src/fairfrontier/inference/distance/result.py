@@ -1,0 +1,283 @@
+"""What users get back about the fairest point and distances to it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from ...arrays import FloatArray
+from ...errors import EmptySetWarning, InputError
+from ...frontier.sets import Position
+from ..p_values import check_level, confidence_text
+from .estimates import Fairest, Method, Metric
+
+_CASES: dict[Position, str] = {
+    "crosses": "the feasible set crosses the line of equal risks",
+    "above": "it lies where group {r} has the lower risk",
+    "below": "it lies where group {b} has the lower risk",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FairestPoint:
+    """The fairest attainable point: the risks with the smallest gap, and among those the lowest.
+
+    ``risk`` (2,) is the estimate. ``weights`` (2,) are the weights of the two groups' risks, summing to 1 in absolute
+    value, under which the rule that attains it is optimal; a negative weight works against a group.
+    """
+
+    groups: tuple[Any, Any]
+    alpha: float
+    n_boot: int
+    _evidence: tuple[Fairest, ...]
+    _central: int
+
+    @property
+    def risk(self) -> FloatArray:
+        """Estimated risks (2,); the median over repetitions."""
+        return np.median([evidence.point for evidence in self._evidence], axis=0)
+
+    @property
+    def direction(self) -> FloatArray:
+        """Unit direction (2,) of the rule that attains it."""
+        q = self._evidence[self._central].direction
+        unit: FloatArray = q / np.hypot(*q)
+        return unit
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weights (2,) of the two groups' risks in what the rule minimises."""
+        weights: FloatArray = -self.direction / np.abs(self.direction).sum()
+        return weights
+
+    @property
+    def ruled_out(self) -> dict[Position, str]:
+        """Cases that do not contribute, and why."""
+        return dict(self._evidence[self._central].ruled_out)
+
+    def conf_int(self, alpha: float | None = None) -> FloatArray:
+        """Intervals (2, 2), one row per group: the union over the cases; nan, with a warning, if nothing is left."""
+        level = self.alpha if alpha is None else check_level(alpha, self.n_boot)
+        ends = []
+        for evidence in self._evidence:
+            parts = [part for part in evidence.point_parts(_level(level, self._evidence)).values() if part is not None]
+            ends.append(_hull(parts))
+        return cast(FloatArray, np.median(ends, axis=0))
+
+    def at(self, alpha: float) -> FairestPoint:
+        """The same draws judged at another level."""
+        return replace(self, alpha=check_level(alpha, self.n_boot))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per group: risk, interval, weight."""
+        interval = self.conf_int()
+        return pd.DataFrame(
+            {"risk": self.risk, "low": interval[:, 0], "high": interval[:, 1], "weight": self.weights},
+            index=pd.Index(self.groups, name="group"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DistanceInterval:
+    """Distance between an algorithm's risks and the fairest point, with its confidence interval.
+
+    ``name`` and ``risk`` (2,) of the algorithm. The interval is the union over the cases of where the feasible set may
+    lie; `cases` tells what each contributed.
+    """
+
+    name: str
+    groups: tuple[Any, Any]
+    metric: Metric
+    method: Method
+    alpha: float
+    n_boot: int
+    _evidence: tuple[Fairest, ...]
+    _central: int
+    _number: int
+
+    @property
+    def risk(self) -> FloatArray:
+        """The algorithm's risks (2,)."""
+        risk: FloatArray = self._evidence[self._central].risks[self._number]
+        return risk
+
+    @property
+    def fairest(self) -> FairestPoint:
+        """The fairest point."""
+        return FairestPoint(self.groups, self.alpha, self.n_boot, self._evidence, self._central)
+
+    @property
+    def estimate(self) -> float:
+        """Estimated distance; the median over repetitions."""
+        return float(np.median([self.metric.between(e.risks[self._number], e.point) for e in self._evidence]))
+
+    @property
+    def cases(self) -> dict[Position, str | tuple[float, float]]:
+        """For each case its interval (of the most central repetition), or why it does not contribute."""
+        evidence = self._evidence[self._central]
+        parts = evidence.distance_parts(self.metric, self._number, _level(self.alpha, self._evidence))
+        told: dict[Position, str | tuple[float, float]] = dict(evidence.ruled_out)
+        return told | {case: "no point passes the test" if part is None else part for case, part in parts.items()}
+
+    def conf_int(self, alpha: float | None = None) -> tuple[float, float]:
+        """Ends of the confidence interval of level 1 - alpha; nan, with a warning, if no case leaves anything."""
+        level = self.alpha if alpha is None else check_level(alpha, self.n_boot)
+        within = _level(level, self._evidence)
+        return _union([evidence.distance_parts(self.metric, self._number, within) for evidence in self._evidence])
+
+    def at(self, alpha: float) -> DistanceInterval:
+        """The same draws judged at another level."""
+        return replace(self, alpha=check_level(alpha, self.n_boot))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the draws, as plain numbers and text."""
+        fairest = self.fairest
+        return {
+            "algorithm": self.name,
+            "groups": [str(label) for label in self.groups],
+            "metric": self.metric.name,
+            "method": self.method,
+            "alpha": self.alpha,
+            "risk": self.risk.tolist(),
+            "estimate": self.estimate,
+            "interval": list(self.conf_int()),
+            "cases": {case: part if isinstance(part, str) else list(part) for case, part in self.cases.items()},
+            "fairest": {
+                "risk": fairest.risk.tolist(),
+                "interval": fairest.conf_int().tolist(),
+                "weights": fairest.weights.tolist(),
+            },
+        }
+
+    def summary(self) -> str:
+        """Say in plain words what was estimated and what it does not show."""
+        r, b = self.groups
+        low, high = self.conf_int()
+        fairest = self.fairest
+        ends = fairest.conf_int()
+        lines = [
+            f"How far is {self.name} from the fairest attainable point?",
+            f"Risks of {self.name}: group {r} {self.risk[0]:.4f}, group {b} {self.risk[1]:.4f}.",
+            f"Fairest point: group {r} {fairest.risk[0]:.4f} ({ends[0, 0]:.4f} to {ends[0, 1]:.4f}), group {b} "
+            f"{fairest.risk[1]:.4f} ({ends[1, 0]:.4f} to {ends[1, 1]:.4f}); its rule weighs the risks "
+            f"{fairest.weights[0]:.2f} ({r}) to {fairest.weights[1]:.2f} ({b}).",
+            f"Distance ({self.metric.name}): {self.estimate:.5f}, {confidence_text(self.alpha)} interval {low:.5f} to "
+            f"{high:.5f}.",
+        ]
+        for case, part in self.cases.items():
+            what = _CASES[case].format(r=r, b=b)
+            told = part if isinstance(part, str) else f"{part[0]:.5f} to {part[1]:.5f}"
+            lines.append(f"- Case that {what}: {told}.")
+        lines.append(
+            "A small distance does not make an algorithm fair, nor does a large one make it unlawful: the fairest "
+            "point need not be accurate for either group, and it is the best that rules with these covariates attain."
+        )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class DistanceDifference:
+    """Difference between two algorithms' distances to the fairest point, with its own interval."""
+
+    first: str
+    second: str
+    estimate: float
+    interval: tuple[float, float]
+    alpha: float
+
+    def summary(self) -> str:
+        """Say in plain words which algorithm is nearer, if the data tell."""
+        low, high = self.interval
+        text = (
+            f"Distance of {self.first} minus that of {self.second}: {self.estimate:.5f}, "
+            f"{confidence_text(self.alpha)} interval {low:.5f} to {high:.5f}."
+        )
+        if low > 0.0:
+            return f"{text} {self.second} is nearer to the fairest point."
+        if high < 0.0:
+            return f"{text} {self.first} is nearer to the fairest point."
+        return f"{text} The data do not tell which of the two is nearer to the fairest point."
+
+
+class DistanceIntervals(Mapping[str, DistanceInterval]):
+    """Distances of several algorithms, from the same draws, by name."""
+
+    def __init__(self, intervals: Mapping[str, DistanceInterval]) -> None:
+        self._intervals = dict(intervals)
+
+    def __getitem__(self, name: str) -> DistanceInterval:
+        return self._intervals[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._intervals)
+
+    def __len__(self) -> int:
+        return len(self._intervals)
+
+    def difference(self, first: str, second: str, alpha: float | None = None) -> DistanceDifference:
+        """Distance of one algorithm minus that of another.
+
+        Both are measured from the same fairest point, so this is sharper than comparing their intervals.
+        """
+        for name in (first, second):
+            if name not in self._intervals:
+                raise InputError("bad-option", f"There is no algorithm {name!r}; there are {list(self._intervals)}.")
+        one, other = self._intervals[first], self._intervals[second]
+        level = one.alpha if alpha is None else check_level(alpha, one.n_boot)
+        within = _level(level, one._evidence)
+        parts = [
+            evidence.difference_parts(one.metric, one._number, other._number, within) for evidence in one._evidence
+        ]
+        return DistanceDifference(first, second, one.estimate - other.estimate, _union(parts), level)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per algorithm: risks, distance, interval."""
+        rows = {}
+        for name, each in self.items():
+            low, high = each.conf_int()
+            risks = {f"risk {label}": value for label, value in zip(each.groups, each.risk, strict=True)}
+            rows[name] = risks | {"distance": each.estimate, "low": low, "high": high}
+        return pd.DataFrame(rows).T
+
+    def summary(self) -> str:
+        """The summaries of all algorithms."""
+        return "\n\n".join(each.summary() for each in self.values())
+
+
+def _level(alpha: float, evidence: tuple[Fairest, ...]) -> float:
+    """Level of each repetition's interval: accepting where min(1, 2 median p) > alpha means median p > alpha / 2."""
+    return alpha if len(evidence) == 1 else alpha / 2.0
+
+
+def _hull(parts: list[Any]) -> FloatArray:
+    if not parts:
+        _warn_of_nothing()
+        return np.full((2, 2), np.nan)
+    stacked = np.array(parts)
+    return np.column_stack([stacked[:, :, 0].min(axis=0), stacked[:, :, 1].max(axis=0)])
+
+
+def _union(parts: list[dict[Position, tuple[float, float] | None]]) -> tuple[float, float]:
+    """Smallest interval that holds the parts of every case; the median of its ends over repetitions."""
+    ends = []
+    for repetition in parts:
+        kept = [part for part in repetition.values() if part is not None]
+        if not kept:
+            _warn_of_nothing()
+        ends.append((min(p[0] for p in kept), max(p[1] for p in kept)) if kept else (np.nan, np.nan))
+    low, high = np.median(ends, axis=0)
+    return float(low), float(high)
+
+
+def _warn_of_nothing() -> None:
+    warnings.warn(
+        "The confidence interval is empty (nan): no point passes the test of being the fairest one. The estimated "
+        "support function contradicts itself, which happens when the learner has found no usable signal.",
+        EmptySetWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,1 @@
+"""Tests for a less discriminatory alternative."""

@@ -1,0 +1,130 @@
+"""From draws to decisions: step size, quantiles, p-values, adjustment for several tests."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..bootstrap.draws import check_draws
+from ..data.checks import check_alpha
+from ..errors import InputError
+
+SMALL = 1e-6
+"""The paper's uniformity constant: added to the quantile."""
+ROUNDING = 1e-12
+"""Relative size of differences that are rounding only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A statistic, the direction that decides it and its draws (B,) under the null.
+
+    ``scale`` is the size of the numbers that were subtracted from each other to get them.
+    """
+
+    statistic: float
+    direction: FloatArray
+    draws: FloatArray
+    scale: float
+
+    @property
+    def p_value(self) -> float:
+        """(1 + draws at or above the statistic) / (1 + draws)."""
+        return p_value(self.draws, self.statistic, self.scale)
+
+
+def step_size(n: int) -> float:
+    """Step s_n = sqrt(n)^(-1/2 + 0.01) of the numerical directional derivative."""
+    return float(np.sqrt(n) ** (-0.49))
+
+
+def kappa(n: int) -> float:
+    """Tuning sequence kappa_n = sqrt(log n)."""
+    return float(np.sqrt(np.log(n)))
+
+
+def check_n_directions(directions: int | str | None) -> int | None:
+    """Read the `directions` option: None or "exact" for all directions, or a number of grid directions."""
+    if directions is None or directions == "exact":
+        return None
+    whole = isinstance(directions, numbers.Integral) and not isinstance(directions, bool)
+    if not whole or int(directions) < 8:
+        raise InputError(
+            "bad-option", f'`directions` must be "exact" or a whole number of at least 8, got {directions!r}.'
+        )
+    return int(directions)
+
+
+def confidence_text(alpha: float) -> str:
+    """1 - alpha in percent, never rounded up to 100%."""
+    return f"{100 - Decimal(f'{100 * alpha:.4g}'):f}%"
+
+
+def p_value_text(value: float, alpha: float) -> str:
+    """Three decimals; more where rounding would put the p-value on the other side of the level."""
+    if value < 0.0005:
+        return "<0.001"
+    digits = 3
+    while digits < 9 and (float(f"{value:.{digits}f}") <= alpha) != (value <= alpha):
+        digits += 1
+    return f"{value:.{digits}f}"
+
+
+def check_level(alpha: float, n_boot: int) -> float:
+    """Return ``alpha`` if it is a level and the draws are enough to reach it."""
+    level = check_alpha(alpha)
+    check_draws(n_boot, level)
+    return level
+
+
+def count_reaching(draws: FloatArray, statistic: FloatArray | float, scale: float = 0.0) -> IntArray:
+    """Number of draws (along the first axis) at or above the statistic, differences by rounding aside."""
+    size = np.maximum(scale, np.maximum(np.abs(statistic), np.abs(draws).max(axis=0)))
+    reaching: IntArray = np.count_nonzero(draws >= statistic - ROUNDING * size, axis=0)
+    return reaching
+
+
+def p_value(draws: FloatArray, statistic: float, scale: float = 0.0) -> float:
+    """(1 + #{draws >= statistic}) / (1 + B): never exactly 0."""
+    return float((1 + count_reaching(draws, statistic, scale)) / (1 + len(draws)))
+
+
+def critical_value(draws: FloatArray, alpha: float) -> float:
+    """The draw that a statistic must exceed for a p-value of at most alpha, plus 1e-6.
+
+    That is the k-th largest with k = floor(alpha (B + 1)), the (1 - alpha + 1e-6) quantile for the usual B.
+    """
+    k = max(int(alpha * (len(draws) + 1) + ROUNDING), 1)
+    return float(np.partition(draws, len(draws) - k)[len(draws) - k]) + SMALL
+
+
+def critical_value_error(draws: FloatArray, alpha: float) -> float:
+    """Standard error of the critical value that comes from drawing only B times.
+
+    Half the distance between the order statistics one binomial standard deviation to either side.
+    """
+    ordered = np.sort(draws)
+    n = len(ordered)
+    spread = np.sqrt(n * alpha * (1.0 - alpha))
+    low, high = (int(np.clip(round(n * (1.0 - alpha) + k * spread), 1, n)) - 1 for k in (-1, 1))
+    return float(ordered[high] - ordered[low]) / 2.0
+
+
+def holm(p_values: FloatArray) -> FloatArray:
+    """Holm's step-down adjusted p-values, in the order given."""
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(len(p_values), 0, -1)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
+    return adjusted
+
+
+def combine_repetitions(p_values: FloatArray) -> float:
+    """min(1, 2 median p) over repetitions of the cross-fitting; a single p-value is left alone."""
+    if len(p_values) == 1:
+        return float(p_values[0])
+    return float(min(1.0, 2.0 * np.median(p_values)))

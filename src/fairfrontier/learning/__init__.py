@@ -1,0 +1,1 @@
+"""Learning the nuisance functions out of fold."""

@@ -1,0 +1,383 @@
+"""Cross-fitting: out-of-fold predictions of the nuisance functions, and how good they are."""
+
+import numbers
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import roc_auc_score
+
+from ..arrays import ArrayLike, FloatArray, IntArray
+from ..data.reading import LARGEST
+from ..data.sample import Sample
+from ..errors import InputError, WeakLearnerWarning
+from .folds import make_folds
+from .learners import FittedLearner, GroupPrediction, Prediction, TrainingRows, child_seeds, log_loss, resolve_learner
+from .tasks import Progress, Steps, Task
+
+Seed = int | np.random.SeedSequence | np.random.Generator | None
+"""What a random state may be."""
+
+NO_BETTER = 1e-9
+"""An out-of-fold R2 up to here counts as no better than the mean (rounding aside)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nuisance:
+    """Predictions of Dtheta^g(x) = E[dl 1{G = g} | x], and their quality.
+
+    Attributes
+    ----------
+    predictions : (n_rep, n, 2) array
+        Nuisance pairs, columns (r, b), one layer per repetition of the folds.
+    folds : (n_rep, n) array or None
+        Fold of every row, numbered from 1; None for predictions supplied from outside.
+    quality : data frame
+        One row per repetition, fold and group: `rows` held out and `group_rows` of the group among
+        them, `r2` against the training mean, `log_loss`, and `mean_log_loss` of the training
+        frequencies (missing for learners without probabilities). Fold 0 stands for no folds.
+    details : data frame
+        What the learner kept about its fits: repetition, fold, group, quantity, value.
+    learner : str
+        Name of the learner.
+    jitter : float
+        Largest rotation of a pair, in radians.
+    external : bool
+        Whether the predictions were supplied from outside.
+    group_auc : float or None
+        Area under the curve of out-of-fold group probabilities, for learners that model them.
+    tuning : mapping
+        What was tuned once for all folds, by component of the learner.
+    """
+
+    predictions: FloatArray
+    folds: IntArray | None
+    quality: pd.DataFrame
+    details: pd.DataFrame
+    learner: str
+    jitter: float
+    external: bool
+    group_auc: float | None
+    tuning: Mapping[str, Any] = field(default_factory=dict)
+
+
+def cross_fit(
+    sample: Sample,
+    dl: FloatArray,
+    learner: Any,
+    *,
+    n_folds: int = 5,
+    n_rep: int = 1,
+    folds: str | ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: Seed = None,
+    jitter: float = 0.0,
+    progress: Progress | None = None,
+) -> Nuisance:
+    """Predict both nuisance functions for every row from the other folds.
+
+    Parameters
+    ----------
+    sample : Sample
+        The rows, with covariates.
+    dl : (n,) array
+        Loss differences loss(1, y) - loss(0, y).
+    learner : str, estimator or Learner
+        As for `resolve_learner`.
+    n_folds, n_rep : int
+        Folds, and repetitions of the cross-fitting.
+    folds : None, "stratified", "independent" or array
+        As for `make_folds`.
+    n_jobs : int, optional
+        Processes working in parallel; None means 1. The result does not depend on it.
+    random_state : None, int, SeedSequence or Generator
+        Source of randomness. The same integer or seed sequence gives the same result.
+    jitter : float
+        Rotate each pair by a uniform angle of at most this many radians (0: not at all), which
+        breaks ties between rows with the same covariates.
+    progress : callable, optional
+        Called as progress(done, total, text) after each piece of work.
+
+    Returns
+    -------
+    Nuisance
+    """
+    learner = resolve_learner(learner)
+    jitter = _check_jitter(jitter)
+    folds_seed, tune_seed, fit_seed, jitter_seed = child_seeds(as_seed(random_state), 4)
+    rows = training_rows(sample, dl)
+    learner.check(rows)
+    fold = make_folds(sample, n_folds, n_rep, np.random.default_rng(folds_seed), folds)
+    tuning_tasks = [
+        Task(learner, component, None, f"tuning {shown_component(component, sample)}")
+        for component in (learner.components if learner.tunes_once else ())
+    ]
+    places = [(repetition, k) for repetition in range(len(fold)) for k in range(1, fold[repetition].max() + 1)]
+    fit_tasks = [
+        Task(
+            learner,
+            component,
+            fold[repetition] == k,
+            f"repetition {repetition + 1} of {len(fold)}, fold {k} of {fold[repetition].max()}, "
+            f"{shown_component(component, sample)}",
+        )
+        for repetition, k in places
+        for component in learner.components
+    ]
+    steps = Steps(progress, len(tuning_tasks) + len(fit_tasks))
+    tuned = list(steps.run(tuning_tasks, rows, child_seeds(tune_seed, len(tuning_tasks)), {}, n_jobs))
+    tuning = dict(zip(learner.components, tuned, strict=True)) if tuned else {}
+
+    predictions = np.empty((*fold.shape, 2))
+    group_probability = np.full(fold.shape, np.nan)
+    quality: list[dict[str, Any]] = []
+    details: list[dict[str, Any]] = []
+    results = steps.run(fit_tasks, rows, child_seeds(fit_seed, len(fit_tasks)), tuning, n_jobs)
+    for repetition, k in places:
+        parts = {component: next(results) for component in learner.components}
+        combined = learner.combine(parts)
+        held = np.flatnonzero(fold[repetition] == k)
+        predictions[repetition, held] = combined.delta_theta
+        if combined.group_probability is not None:
+            group_probability[repetition, held] = combined.group_probability
+        where = {"repetition": repetition + 1, "fold": k}
+        for entry in _fold_quality(sample, dl, combined, held):
+            quality.append(where | entry)
+        for group, quantity, value in combined.details:
+            label = sample.groups[0 if group == "r" else 1]
+            details.append(where | {"group": label, "quantity": quantity, "value": value})
+
+    table = pd.DataFrame(quality)
+    _warn_if_weak(sample, table, learner.name)
+    return Nuisance(
+        rotate(predictions, jitter, np.random.default_rng(jitter_seed)),
+        fold,
+        table.drop(columns=["error", "variation"]),
+        pd.DataFrame(details, columns=["repetition", "fold", "group", "quantity", "value"]),
+        learner.name,
+        jitter,
+        False,
+        _group_auc(sample, group_probability),
+        tuning,
+    )
+
+
+def external_nuisance(
+    sample: Sample, dl: FloatArray, values: ArrayLike, *, jitter: float = 0.0, random_state: Seed = None
+) -> Nuisance:
+    """Take nuisance predictions made elsewhere, out of fold.
+
+    Parameters
+    ----------
+    sample : Sample
+        The rows.
+    dl : (n,) array
+        Loss differences.
+    values : (n, 2) array
+        Predicted pairs, columns (r, b), one per row of the user's data.
+    jitter : float
+        As for `cross_fit`.
+    random_state : None, int, SeedSequence or Generator
+        Source of randomness of the jitter.
+
+    Returns
+    -------
+    Nuisance
+    """
+    jitter = _check_jitter(jitter)
+    n = sample.n_obs + sum(sample.dropped.values())
+    try:
+        pairs = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError("bad-nuisance", f"Nuisance predictions must be numbers: {error}.") from error
+    if pairs.shape != (n, 2):
+        raise InputError(
+            "bad-nuisance",
+            f"Nuisance predictions must have shape ({n}, 2), one pair (group {sample.groups[0]!r}, group "
+            f"{sample.groups[1]!r}) per row, not {pairs.shape}.",
+        )
+    pairs = pairs[sample.rows]
+    finite = np.isfinite(pairs).all(axis=1)
+    if not finite.all():
+        raise InputError(
+            "bad-nuisance",
+            f"Nuisance predictions must be finite; {np.sum(~finite)} rows are not, the first is row "
+            f"{sample.rows[~finite][0]}.",
+        )
+    largest = float(np.abs(pairs).max())
+    if largest > LARGEST:
+        raise InputError(
+            "bad-nuisance",
+            f"The largest nuisance prediction has the size {largest:.3g}, beyond {LARGEST:g} and so beyond any loss "
+            "difference that is accepted.",
+        )
+    prediction = Prediction(GroupPrediction(pairs[:, 0]), GroupPrediction(pairs[:, 1]))
+    everything = np.arange(sample.n_obs)
+    table = pd.DataFrame(
+        [{"repetition": 1, "fold": 0} | entry for entry in _fold_quality(sample, dl, prediction, everything)]
+    )
+    _warn_if_weak(sample, table, "external")
+    return Nuisance(
+        rotate(pairs[None], jitter, np.random.default_rng(as_seed(random_state))),
+        None,
+        table.drop(columns=["error", "variation"]),
+        pd.DataFrame(columns=["repetition", "fold", "group", "quantity", "value"]),
+        "external",
+        jitter,
+        True,
+        None,
+    )
+
+
+def fit_on_all(
+    sample: Sample,
+    dl: FloatArray,
+    learner: Any,
+    *,
+    n_jobs: int | None = None,
+    random_state: Seed = None,
+    tuning: Mapping[str, Any] | None = None,
+) -> FittedLearner:
+    """Fit a learner on all rows, to predict the nuisance pairs of new ones.
+
+    Parameters
+    ----------
+    sample, dl, learner, n_jobs, random_state
+        As for `cross_fit`.
+    tuning : mapping, optional
+        What was tuned before, by component of the learner.
+
+    Returns
+    -------
+    FittedLearner
+    """
+    learner = resolve_learner(learner)
+    rows = training_rows(sample, dl)
+    learner.check(rows)
+    tasks = [
+        Task(learner, component, np.zeros(sample.n_obs, dtype=bool), f"all rows, {shown_component(component, sample)}")
+        for component in learner.components
+    ]
+    seeds = child_seeds(as_seed(random_state), len(tasks))
+    parts = list(Steps(None, len(tasks)).run(tasks, rows, seeds, tuning or {}, n_jobs, keep_models=True))
+    return FittedLearner(learner, dict(zip(learner.components, parts, strict=True)))
+
+
+def training_rows(sample: Sample, dl: FloatArray) -> TrainingRows:
+    """Return the rows as learners see them: weights and clusters only if the user gave some, weights with mean one."""
+    if sample.X is None:
+        raise InputError(
+            "bad-features",
+            "Covariates are needed to fit a learner, and X is None; pass X, or nuisance predictions made elsewhere.",
+        )
+    weight = sample.weight / sample.weight.mean() if sample.weighted else None
+    return TrainingRows(sample.X, np.asarray(dl, dtype=np.float64), sample.is_r, weight, sample.clusters)
+
+
+def as_seed(random_state: Seed) -> np.random.SeedSequence:
+    """Turn a random state into a seed sequence; a generator is advanced, the others are not changed."""
+    if isinstance(random_state, np.random.SeedSequence):
+        return random_state
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
+    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    if random_state is None or (whole and random_state >= 0):
+        return np.random.SeedSequence(None if random_state is None else int(random_state))
+    raise InputError(
+        "bad-option",
+        "random_state must be None, a non-negative whole number, a numpy SeedSequence or a numpy Generator, "
+        f"not {random_state!r}.",
+    )
+
+
+def rotate(pairs: FloatArray, jitter: float, rng: np.random.Generator) -> FloatArray:
+    """Rotate pairs (..., 2) by independent angles, uniform on [-jitter, jitter]."""
+    if jitter == 0.0:
+        return pairs
+    angle = rng.uniform(-jitter, jitter, size=pairs.shape[:-1])
+    cos, sin = np.cos(angle), np.sin(angle)
+    r, b = pairs[..., 0], pairs[..., 1]
+    return np.stack([cos * r - sin * b, sin * r + cos * b], axis=-1)
+
+
+def _check_jitter(jitter: float) -> float:
+    if not isinstance(jitter, numbers.Real) or isinstance(jitter, bool) or not 0.0 <= jitter < np.pi / 2:
+        raise InputError(
+            "bad-option",
+            f"jitter must be an angle in radians, at least 0 and below pi/2, not {jitter!r}; a small "
+            "one such as 0.01 suffices to break ties.",
+        )
+    return float(jitter)
+
+
+def shown_component(component: str, sample: Sample) -> str:
+    """Name a component as users know it."""
+    if component in ("r", "b"):
+        return f"group {sample.groups[0 if component == 'r' else 1]!r}"
+    return "model of the group" if component == "group" else component
+
+
+# --- quality ------------------------------------------------------------------------------------------
+
+
+def _fold_quality(sample: Sample, dl: FloatArray, prediction: Prediction, held: IntArray) -> Iterator[dict[str, Any]]:
+    """Compare predictions of held-out rows with the mean of the others (of all rows if none is left)."""
+    train = np.ones(sample.n_obs, dtype=bool)
+    if len(held) < sample.n_obs:
+        train[held] = False
+    w, w_train = sample.weight[held], sample.weight[train]
+    for label, predicted, member in zip(
+        sample.groups, (prediction.r, prediction.b), (sample.is_r, ~sample.is_r), strict=True
+    ):
+        z = np.where(member, dl, 0.0)
+        # R2 = 1 - sum w (z - Dtheta)^2 / sum w (z - training mean)^2
+        error = float(np.sum(w * (z[held] - predicted.mean) ** 2))
+        variation = float(np.sum(w * (z[held] - _mean(z[train], w_train)) ** 2))
+        yield {
+            "group": label,
+            "rows": len(held),
+            "group_rows": int(member[held].sum()),
+            "r2": 1.0 - error / variation if variation > 0 else np.nan,
+            "log_loss": _mean(log_loss(predicted, z[held]), w),
+            "mean_log_loss": np.nan
+            if predicted.values is None
+            else _mean(log_loss(_frequencies(z[train], w_train, len(held)), z[held]), w),
+            "error": error,
+            "variation": variation,
+        }
+
+
+def _mean(values: FloatArray, weight: FloatArray) -> float:
+    total = weight.sum()
+    return float(np.sum(weight * values) / total) if total > 0 else float("nan")
+
+
+def _frequencies(z: FloatArray, weight: FloatArray, n: int) -> GroupPrediction:
+    values, codes = np.unique(z, return_inverse=True)
+    total = weight.sum()
+    share = np.bincount(codes, weight) / (total if total > 0 else np.nan)  # all of them may have weight zero
+    return GroupPrediction(np.full(n, share @ values), values, np.broadcast_to(share, (n, len(values))))
+
+
+def _group_auc(sample: Sample, probability: FloatArray) -> float | None:
+    if np.isnan(probability).any():
+        return None
+    return float(roc_auc_score(sample.is_r, probability.mean(axis=0), sample_weight=sample.weight))
+
+
+def _warn_if_weak(sample: Sample, quality: pd.DataFrame, learner: str) -> None:
+    for label in sample.groups:
+        own = quality[[group == label for group in quality["group"]]]
+        variation = own["variation"].sum()
+        r2 = 1.0 - own["error"].sum() / variation if variation > 0 else np.nan
+        if r2 <= NO_BETTER:
+            warnings.warn(
+                f"The learner {learner!r} predicts the nuisance of group {label!r} no better than its mean "
+                f"(out-of-fold R2 {r2:.4f}): the estimated frontier may lie far inside the true one. Try "
+                "another learner, other covariates or more rows.",
+                WeakLearnerWarning,
+                stacklevel=3,
+            )

@@ -1,0 +1,318 @@
+"""How plausible the margin and the no-kink condition are, and whether covariates reveal the group."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import roc_auc_score
+
+from ..arrays import BoolArray, FloatArray
+from ..errors import GroupDeterminedWarning, MarginWarning
+
+N_SECTORS = 36
+MIN_SECTOR_ROWS = 5
+MIN_SECTOR_SHARE = 0.001
+MARGIN_WIDTHS = (0.01, 0.02, 0.05)
+"""Half-widths of the strip around zero, as shares of the median length of M t."""
+AUC_DETERMINED = 0.99
+"""From here on the group counts as nearly determined."""
+AUC_ROWS = 50_000
+"""Most rows used to check single covariates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """How the nuisance pairs, scaled by the group shares (M t), are spread.
+
+    Attributes
+    ----------
+    n_obs : int
+        Number of rows.
+    n_directions : int
+        Distinct directions of M t.
+    largest_atom : float
+        Largest weighted share of rows with the same direction (or with M t = 0).
+    margin_widths : tuple of float
+        Half-widths delta of a strip around zero, in units of the median length of M t.
+    margin_shares : tuple of float
+        For each delta the largest weighted share, over directions q, of rows with ``|q'M t| < delta``.
+    margin_exponent : float
+        Exponent m with which these shares fall as delta does; the margin condition holds with m = 1
+        when the density of q'M t is bounded, and fails when m is 0.
+    smallest_sector_share, smallest_sector_rows : float, int
+        Weighted share, and rows, of the emptiest of the 36 sectors of 10 degrees.
+    largest_gap : float
+        Widest arc without any row, in degrees.
+    no_kinks_plausible : bool
+        Whether every sector holds at least 5 rows and 0.1 percent of the weight.
+    all_covariates_discrete : bool or None
+        Whether no covariate is continuous; None without covariates.
+    group_auc : float
+        How well the learner's predictions tell the groups apart (1: perfectly, 0.5: not at all).
+    revealing_covariate : object or None
+        Name of the covariate that by itself tells the groups apart best, if its area under the curve
+        exceeds 0.99.
+    """
+
+    n_obs: int
+    n_directions: int
+    largest_atom: float
+    margin_widths: tuple[float, ...]
+    margin_shares: tuple[float, ...]
+    margin_exponent: float
+    smallest_sector_share: float
+    smallest_sector_rows: int
+    largest_gap: float
+    no_kinks_plausible: bool
+    all_covariates_discrete: bool | None
+    group_auc: float
+    revealing_covariate: Any
+
+    @property
+    def margin_doubtful(self) -> bool:
+        """Whether directions are too few, or all covariates discrete, for the margin condition."""
+        return self._few_directions or self.all_covariates_discrete is True
+
+    @property
+    def _few_directions(self) -> bool:
+        return self.n_directions < min(self.n_obs / 10, 1000)
+
+    @property
+    def group_determined(self) -> bool:
+        """Whether a covariate, or the learner's predictions, nearly determine the group."""
+        return self.revealing_covariate is not None or self.group_auc > AUC_DETERMINED
+
+    def lines(self) -> list[str]:
+        """Return what a summary says about the conditions, in plain words."""
+        shares = ", ".join(
+            f"{share:.1%} within {width:g}" for width, share in zip(self.margin_widths, self.margin_shares, strict=True)
+        )
+        verdict = "doubtful" if self.margin_doubtful else "plausible"
+        lines = [
+            f"Nuisance directions: {self.n_directions} distinct in {self.n_obs} rows, the most frequent "
+            f"holds {self.largest_atom:.2%} of the weight.",
+            f"Margin condition {verdict}: in the worst direction {shares} median lengths of zero; the "
+            f"shares fall with exponent {self.margin_exponent:.2f} (1 is ideal, 0 a violation).",
+        ]
+        emptiest = (
+            f"the emptiest of {N_SECTORS} sectors holds {self.smallest_sector_rows} rows "
+            f"({self.smallest_sector_share:.2%}), the widest empty arc is {self.largest_gap:.1f} degrees"
+        )
+        if self.no_kinks_plausible:
+            lines.append(
+                f"No kinks: nuisance pairs point in every direction ({emptiest}), so kinks=False is defensible."
+            )
+        else:
+            lines.append(
+                f"Kinks cannot be ruled out: some directions are (almost) empty ({emptiest}), so "
+                "kinks=False is not defensible; keep kinks=True."
+            )
+        if self.group_determined:
+            lines.append(f"The group is nearly determined: {self._revealed_by()}.")
+        return lines
+
+    def _revealed_by(self) -> str:
+        if self.revealing_covariate is not None:
+            return f"covariate {self.revealing_covariate!r} alone tells the groups apart"
+        return f"the learner's predictions tell the groups apart (area under the curve {self.group_auc:.3f})"
+
+
+def diagnose(
+    t: FloatArray,
+    mu: tuple[float, float],
+    is_r: BoolArray,
+    *,
+    X: Any = None,
+    weight: FloatArray | None = None,
+    group_auc: float | None = None,
+) -> Diagnostics:
+    """Describe how nuisance pairs are spread.
+
+    Parameters
+    ----------
+    t : (n, 2) array
+        Nuisance pairs, columns (r, b).
+    mu : (mu_r, mu_b)
+        Group shares.
+    is_r : (n,) boolean array
+        True for group r.
+    X : data frame, (n, p) array or None
+        Covariates.
+    weight : (n,) array, optional
+        Row weights.
+    group_auc : float, optional
+        Area under the curve of out-of-fold group probabilities; by default that of the difference
+        of the lengths |t_r| / mu_r - |t_b| / mu_b.
+
+    Returns
+    -------
+    Diagnostics
+    """
+    w = np.ones(len(t)) if weight is None else np.asarray(weight, dtype=np.float64)
+    w = w / w.sum()
+    scaled = t / np.asarray(mu)
+    length = np.hypot(scaled[:, 0], scaled[:, 1])
+    angle = np.arctan2(scaled[:, 1], scaled[:, 0])
+    n_directions, largest_atom = _atoms(angle, length, w)
+    median = float(np.median(length))
+    shares = tuple(largest_strip_share(angle, length, w, width * median) for width in MARGIN_WIDTHS)
+    sector_rows, sector_share, gap = _sectors(angle[length > 0], w[length > 0])
+    if group_auc is None:
+        score = np.abs(scaled[:, 0]) - np.abs(scaled[:, 1])
+        group_auc = float(roc_auc_score(is_r, score, sample_weight=w))
+    return Diagnostics(
+        n_obs=len(t),
+        n_directions=n_directions,
+        largest_atom=largest_atom,
+        margin_widths=MARGIN_WIDTHS,
+        margin_shares=shares,
+        margin_exponent=_exponent(shares),
+        smallest_sector_share=sector_share,
+        smallest_sector_rows=sector_rows,
+        largest_gap=gap,
+        no_kinks_plausible=sector_rows >= MIN_SECTOR_ROWS and sector_share >= MIN_SECTOR_SHARE,
+        all_covariates_discrete=None if X is None else all_discrete(X),
+        group_auc=group_auc,
+        revealing_covariate=None if X is None else _revealing_covariate(X, is_r, w),
+    )
+
+
+def warn(diagnostics: Diagnostics, *, jitter: float = 0.0, stacklevel: int = 2) -> None:
+    """Warn about doubtful conditions.
+
+    Parameters
+    ----------
+    diagnostics : Diagnostics
+        What `diagnose` returned.
+    jitter : float
+        The jitter already applied to the nuisance pairs; with it discrete covariates are no concern.
+    stacklevel : int
+        As for `warnings.warn`, counted from the caller.
+    """
+    if diagnostics.margin_doubtful and jitter == 0.0:
+        reasons = []
+        if diagnostics.all_covariates_discrete:
+            reasons.append("all covariates are discrete")
+        if diagnostics._few_directions:
+            reasons.append(
+                f"the nuisance pairs of {diagnostics.n_obs} rows have only {diagnostics.n_directions} "
+                "distinct directions"
+            )
+        warnings.warn(
+            f"The margin condition is doubtful: {' and '.join(reasons)}. A small jitter, for example "
+            "jitter=0.01, spreads the directions at little cost.",
+            MarginWarning,
+            stacklevel=stacklevel + 1,
+        )
+    if diagnostics.group_determined:
+        warnings.warn(
+            f"The group is nearly determined: {diagnostics._revealed_by()}. Rules may then treat the groups "
+            "separately, and the comparison with rules that cannot see the group loses its meaning; leave "
+            "out covariates that stand for the group if this is not intended.",
+            GroupDeterminedWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def largest_strip_share(angle: FloatArray, length: FloatArray, weight: FloatArray, delta: float) -> float:
+    """Return the largest weight, over directions q, of rows with |q'v| < delta, v = length at angle.
+
+    Exact, by one sort: a row longer than delta lies in the strip for q within arcsin(delta / length)
+    of a right angle to v, a shorter one for every q.
+    """
+    short = length < delta
+    base = float(weight[short].sum())
+    long = ~short & (delta > 0.0)
+    if not long.any():
+        return base
+    w = weight[long]
+    half = np.arcsin(np.minimum(delta / length[long], 1.0))
+    # q and -q count the same rows, so angles are taken modulo pi
+    start = np.mod(angle[long] + np.pi / 2 - half, np.pi)
+    end = start + 2 * half
+    wraps = end > np.pi
+    open_at_zero = float(w[wraps].sum())
+    position = np.concatenate([end, end[wraps] - np.pi, start])
+    change = np.concatenate([-w, -w[wraps], w])
+    # intervals are open: at equal positions ends (listed first) come before starts
+    order = np.argsort(position, kind="stable")
+    inside = open_at_zero + np.cumsum(change[order])[position[order] < np.pi]
+    return base + max(open_at_zero, float(inside.max(initial=0.0)))
+
+
+def all_discrete(X: Any) -> bool:
+    """Tell whether every covariate is non-numeric or has few distinct values: at most n/10, from 20 to 500."""
+    most = min(max(20, len(X) // 10), 500)
+    return all(not numeric or len(np.unique(values)) <= most for _, values, numeric in _columns(X))
+
+
+def _columns(X: Any) -> list[tuple[Any, Any, bool]]:
+    """Name, values and whether numeric, of every column."""
+    if isinstance(X, pd.DataFrame):
+        return [
+            (name, X.iloc[:, j].to_numpy(), bool(pd.api.types.is_numeric_dtype(X.dtypes.iloc[j])))
+            for j, name in enumerate(X.columns)
+        ]
+    return [(j, X[:, j], True) for j in range(X.shape[1])]
+
+
+def _atoms(angle: FloatArray, length: FloatArray, weight: FloatArray) -> tuple[int, float]:
+    moving = length > 0
+    _, codes = np.unique(np.round(angle[moving], 9), return_inverse=True)
+    shares = np.bincount(codes, weight[moving])
+    return len(shares), max(float(shares.max(initial=0.0)), float(weight[~moving].sum()))
+
+
+def _sectors(angle: FloatArray, weight: FloatArray) -> tuple[int, float, float]:
+    """Rows and share of the emptiest sector, and the widest gap between neighbouring angles in degrees."""
+    if not len(angle):
+        return 0, 0.0, 360.0
+    turn = np.mod(angle / (2 * np.pi), 1.0)
+    sector = np.minimum((turn * N_SECTORS).astype(np.intp), N_SECTORS - 1)
+    rows = np.bincount(sector, minlength=N_SECTORS)
+    share = np.bincount(sector, weight, minlength=N_SECTORS)
+    sorted_turn = np.sort(turn)
+    gaps = np.diff(sorted_turn, append=sorted_turn[0] + 1.0)
+    return int(rows.min()), float(share.min()), float(360.0 * gaps.max())
+
+
+def _exponent(shares: tuple[float, ...]) -> float:
+    """Slope of log share in log width between the narrowest and the widest strip."""
+    if shares[0] <= 0.0:
+        return 1.0
+    return float(np.log(shares[-1] / shares[0]) / np.log(MARGIN_WIDTHS[-1] / MARGIN_WIDTHS[0]))
+
+
+def _revealing_covariate(X: Any, is_r: BoolArray, weight: FloatArray) -> Any:
+    step = -(-len(X) // AUC_ROWS)
+    group, w = is_r[::step], weight[::step]
+    best_name, best = None, AUC_DETERMINED
+    for name, values, numeric in _columns(X):
+        auc = _column_auc(values[::step], numeric, group, w)
+        if auc > best:
+            best_name, best = name, auc
+    return best_name
+
+
+def _column_auc(values: Any, numeric: bool, is_r: BoolArray, weight: FloatArray) -> float:
+    """How well one covariate tells the groups apart, by its order or, with few values, by their table."""
+    keys = values if numeric else values.astype(str)
+    levels, codes = np.unique(keys, return_inverse=True)
+    auc = 0.5
+    if numeric:
+        auc = float(roc_auc_score(is_r, values, sample_weight=weight))
+        auc = max(auc, 1.0 - auc)
+    if len(levels) < 2 or (numeric and len(levels) > 20):
+        return auc
+    # share of r by level, learned on one half of the rows and judged on the other
+    rate = np.empty(len(codes))
+    for half in (0, 1):
+        learn = np.arange(len(codes)) % 2 == half
+        total = np.bincount(codes[learn], weight[learn], minlength=len(levels))
+        r = np.bincount(codes[learn], (weight * is_r)[learn], minlength=len(levels))
+        overall = r.sum() / max(total.sum(), np.finfo(float).tiny)
+        share = np.divide(r, total, out=np.full(len(levels), overall), where=total > 0)
+        rate[~learn] = share[codes[~learn]]
+    return max(auc, float(roc_auc_score(is_r, rate, sample_weight=weight)))

@@ -1,0 +1,217 @@
+"""Folds for cross-fitting: stratified, independent, or the user's own."""
+
+import numbers
+
+import numpy as np
+
+from ..arrays import ArrayLike, BoolArray, IntArray
+from ..data.sample import Sample
+from ..errors import InputError
+
+MIN_GROUP_ROWS = 2
+"""Rows of each group that every fold must hold."""
+
+MOST_STRATA = 10
+"""Most strata that clusters are balanced by; of more, neighbours are put together. Even: two halves stay apart."""
+
+
+def make_folds(
+    sample: Sample,
+    n_folds: int,
+    n_rep: int,
+    rng: np.random.Generator,
+    folds: str | ArrayLike | None = None,
+) -> IntArray:
+    """Assign every row to a fold, once per repetition.
+
+    Parameters
+    ----------
+    sample : Sample
+        The rows; clusters, if any, are never split.
+    n_folds : int
+        Number of folds, between 2 and the number of rows; ignored when `folds` is an array.
+    n_rep : int
+        Number of repetitions.
+    rng : numpy.random.Generator
+        Source of randomness.
+    folds : None, "stratified", "independent" or integer array
+        None and "stratified" balance the groups, and a binary outcome within them. "independent"
+        draws each row's fold uniformly. An array of shape (n,) or (n_rep, n) is used as it is.
+
+    Returns
+    -------
+    (n_rep, n) array
+        Folds numbered 1, 2, ... in every repetition.
+    """
+    if not _is_integer(n_rep) or n_rep < 1:
+        raise InputError("bad-option", f"n_rep must be a whole number of at least 1, not {n_rep!r}.")
+    if folds is not None and not isinstance(folds, str):
+        return _user_folds(sample, folds, n_rep)
+    if not _is_integer(n_folds) or not 2 <= n_folds <= sample.n_obs:
+        raise InputError(
+            "bad-folds",
+            f"n_folds must be a whole number between 2 and the number of rows ({sample.n_obs}), not {n_folds!r}.",
+        )
+    scheme = "stratified" if folds is None else folds
+    if scheme not in ("stratified", "independent"):
+        raise InputError(
+            "bad-folds",
+            f"folds must be None, 'stratified', 'independent' or an array of fold numbers, not {folds!r}.",
+        )
+    result = np.empty((n_rep, sample.n_obs), dtype=np.intp)
+    for repetition in result:
+        repetition[:] = _random_folds(sample, n_folds, rng, scheme)
+        _check_group_rows(sample, repetition, n_folds, scheme, rng)
+    return result + 1
+
+
+def deal(strata: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+    """Deal rows to folds 0, ..., n_folds - 1 like cards, stratum after stratum.
+
+    Sizes, of a fold and of any run of consecutive strata in it, differ by at most one between folds.
+    """
+    order = rng.permutation(len(strata))
+    order = order[np.argsort(strata[order], kind="stable")]
+    folds = np.empty(len(strata), dtype=np.intp)
+    folds[order] = np.arange(len(strata)) % n_folds
+    return rng.permutation(n_folds)[folds]
+
+
+def deal_training_rows(
+    strata: IntArray, n_folds: int, rng: np.random.Generator, clusters: IntArray | None = None
+) -> IntArray:
+    """Deal training rows to inner folds 0, 1, ..., none of them empty: whole clusters, if there are any.
+
+    There are at most as many folds as rows or clusters. A single cluster cannot be kept together: its rows are dealt.
+    """
+    if clusters is not None:
+        labels, codes = np.unique(clusters, return_inverse=True)
+        if len(labels) > 1:
+            return _deal_clusters(codes, strata, min(n_folds, len(labels)), rng)[codes]
+    return deal(strata, min(n_folds, len(strata)), rng)
+
+
+def _random_folds(sample: Sample, n_folds: int, rng: np.random.Generator, scheme: str) -> IntArray:
+    if scheme == "independent":
+        if sample.clusters is None:
+            return rng.integers(n_folds, size=sample.n_obs)
+        return rng.integers(n_folds, size=int(sample.clusters.max()) + 1)[sample.clusters]
+    strata = 2 * sample.is_r.astype(np.intp)
+    if sample.binary_outcome:
+        strata += sample.y > sample.y.min()
+    if sample.clusters is None:
+        return deal(strata, n_folds, rng)
+    return _deal_clusters(sample.clusters, strata, n_folds, rng)[sample.clusters]
+
+
+def _deal_clusters(clusters: IntArray, strata: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+    """Put whole clusters, large ones first, where they disturb the balance of the strata least."""
+    m, n_strata = int(clusters.max()) + 1, int(strata.max()) + 1
+    if n_strata > MOST_STRATA:
+        strata, n_strata = strata * MOST_STRATA // n_strata, MOST_STRATA
+    counts = np.bincount(n_strata * clusters + strata, minlength=n_strata * m).reshape(m, n_strata).astype(np.float64)
+    counts = counts[:, counts.any(axis=0)]
+    sizes = counts.sum(axis=1, keepdims=True)
+    # shares of each stratum, and of all rows, that a cluster holds
+    shares = np.hstack([counts, sizes]) / np.append(counts.sum(axis=0), sizes.sum())
+    order = rng.permutation(m)
+    order = order[np.argsort(-sizes[order, 0], kind="stable")]
+    held = np.zeros((n_folds, shares.shape[1]))
+    folds = np.empty(m, dtype=np.intp)
+    for cluster in order:
+        # (held + s)^2 - held^2 = 2 held s + s^2, and s^2 is the same in every fold
+        fold = int(np.argmin(held @ shares[cluster]))
+        held[fold] += shares[cluster]
+        folds[cluster] = fold
+    return folds
+
+
+def _too_small(is_r: BoolArray, folds: IntArray, n_folds: int) -> int | None:
+    """Group (1 for r, 0 for b) with too few rows in some fold, or None."""
+    counts = np.bincount(2 * folds + is_r, minlength=2 * n_folds).reshape(n_folds, 2)
+    smallest = counts.min(axis=0)
+    return None if smallest.min() >= MIN_GROUP_ROWS else int(np.argmin(smallest))
+
+
+def _check_group_rows(sample: Sample, folds: IntArray, n_folds: int, scheme: str, rng: np.random.Generator) -> None:
+    group = _too_small(sample.is_r, folds, n_folds)
+    if group is None:
+        return
+    member = sample.is_r == bool(group)
+    label, rows = sample.groups[0 if group else 1], int(member.sum())
+    found = f"group {label!r} has {rows} rows"
+    most = min(int(member.sum()), int((~member).sum())) // MIN_GROUP_ROWS
+    if sample.clusters is not None:
+        inside = len(np.unique(sample.clusters[member]))
+        found += f" in {inside} clusters"
+        most = min(most, inside)
+    largest = next(
+        (
+            k
+            for k in range(min(most, n_folds), 1, -1)
+            if _too_small(sample.is_r, _random_folds(sample, k, rng, "stratified"), k) is None
+        ),
+        None,
+    )
+    if largest is None:
+        advice = "no number of folds works: more rows of that group are needed"
+    elif scheme == "independent" and largest == n_folds:
+        advice = "use folds=None (stratified folds), which works with this n_folds"
+    else:
+        advice = f"the largest n_folds that works is {largest}"
+        advice += " (with stratified folds)" if scheme == "independent" else ""
+    raise InputError(
+        "group-too-small",
+        f"Every fold needs at least {MIN_GROUP_ROWS} rows of each group, but {found}, too few for "
+        f"{n_folds} {scheme} folds; {advice}.",
+    )
+
+
+def _user_folds(sample: Sample, folds: ArrayLike, n_rep: int) -> IntArray:
+    n = sample.n_obs + sum(sample.dropped.values())
+    given = np.asarray(folds)
+    if given.dtype.kind not in "iu":
+        raise InputError("bad-folds", f"folds must be an array of integers, not of type {given.dtype}.")
+    if given.ndim not in (1, 2) or given.shape[-1] != n:
+        raise InputError(
+            "bad-folds",
+            f"folds must have shape ({n},) or (n_rep, {n}), one number per row, not {given.shape}.",
+        )
+    given = np.atleast_2d(given)[:, sample.rows]
+    if len(given) != n_rep and n_rep != 1:
+        raise InputError("bad-folds", f"folds describe {len(given)} repetition(s), but n_rep={n_rep} was asked for.")
+    result = np.empty(given.shape, dtype=np.intp)
+    for repetition, row in enumerate(given):
+        labels, codes = np.unique(row, return_inverse=True)
+        if len(labels) < 2:
+            raise InputError("bad-folds", f"folds need at least two different numbers, all are {labels.tolist()}.")
+        counts = np.bincount(2 * codes + sample.is_r, minlength=2 * len(labels)).reshape(-1, 2)
+        totals = counts.sum(axis=0)
+        for part, bad in (("", counts == 0), ("the complement of ", counts == totals)):
+            if bad.any():
+                fold, group = np.argwhere(bad)[0]
+                raise InputError(
+                    "bad-folds",
+                    f"Every fold and its complement must hold both groups, but {part}fold "
+                    f"{labels[fold]} has no row of group {sample.groups[0 if group else 1]!r}.",
+                )
+        if sample.clusters is not None:
+            first = np.full(int(sample.clusters.max()) + 1, -1, dtype=np.intp)
+            first[sample.clusters] = codes
+            split = np.flatnonzero(first[sample.clusters] != codes)
+            if len(split):
+                cluster = sample.clusters[split[0]]
+                rows = np.flatnonzero(sample.clusters == cluster)
+                n_split = len(np.unique(sample.clusters[split]))
+                raise InputError(
+                    "bad-folds",
+                    f"The rows of a cluster must lie in one fold, but {n_split} "
+                    f"cluster(s) are split; for example rows {rows[:5].tolist()} share a cluster and lie in "
+                    f"folds {np.unique(row[rows]).tolist()}.",
+                )
+        result[repetition] = codes + 1
+    return result
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)

@@ -1,0 +1,1 @@
+"""The (adaptive) lasso for class probabilities."""

@@ -1,0 +1,331 @@
+"""Learners made of other learners: partially linear, and stacked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import nnls
+
+from ...arrays import ArrayLike, FloatArray, IntArray
+from ...errors import InputError
+from ..folds import deal_training_rows
+from .base import (
+    FittedLearner,
+    FittedPart,
+    Learner,
+    Prediction,
+    TrainingRows,
+    child_seeds,
+    fit_learner,
+    refuse_without_weights,
+)
+from .estimators import Family, FittedModel, GroupPrediction
+
+
+def inner_folds(rows: TrainingRows, n_folds: int, seed: np.random.SeedSequence) -> list[IntArray]:
+    """Split training rows into folds, balanced by group and by the loss difference within groups.
+
+    Clusters stay together; there may be fewer folds than asked for.
+    """
+    values, codes = np.unique(rows.dl, return_inverse=True)
+    strata = codes + len(values) * rows.is_r
+    folds = deal_training_rows(strata, n_folds, np.random.default_rng(seed), rows.clusters)
+    return [np.flatnonzero(folds == fold) for fold in range(folds.max(initial=-1) + 1)]
+
+
+def _others(n: int, rows: IntArray) -> IntArray:
+    keep = np.ones(n, dtype=bool)
+    keep[rows] = False
+    return np.flatnonzero(keep)
+
+
+# --- partially linear ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualPrediction:
+    """One variable v after removing what the other covariates w explain.
+
+    Attributes
+    ----------
+    training : (n_train,) array
+        v - E[v | w] in the training rows, each predicted without its own inner fold.
+    weight : (n_train,) array or None
+        Weights of the training rows.
+    expected : (n,) array
+        E[v | w] at the rows asked for.
+    observed : (n,) array or None
+        v itself at the rows asked for, when it is a covariate.
+    """
+
+    training: FloatArray
+    weight: FloatArray | None
+    expected: FloatArray
+    observed: FloatArray | None
+
+
+@dataclass(frozen=True, slots=True)
+class _ResidualPart:
+    training: FloatArray
+    weight: FloatArray | None
+    model: FittedModel
+    linear: tuple[Any, Any]
+    covariate: int | None
+
+    def predict(self, X: ArrayLike) -> ResidualPrediction:
+        """Predict the variable from the other covariates at the rows of X."""
+        first, second, rest = _split_columns(X, self.linear)
+        observed = None if self.covariate is None else (first, second)[self.covariate]
+        return ResidualPrediction(self.training, self.weight, self.model.predict(rest).mean, observed)
+
+
+@dataclass(frozen=True, slots=True)
+class PartiallyLinearLearner(Learner):
+    """Dtheta^g(x) = alpha^g x_1 + beta^g x_2 + eta^g(w), w the other covariates (Robinson's method).
+
+    The two groups' alpha and beta are kept as details of every fold.
+
+    Attributes
+    ----------
+    name : str
+        Name shown to users.
+    base : Family
+        The kind of model for conditional means given w; its regressor is used.
+    linear : pair of column names or positions
+        The two covariates that enter linearly.
+    n_inner_folds : int
+        Folds that residuals of the training rows are computed on.
+    tunes_once : bool
+        Tune once per sample instead of in every fit.
+    """
+
+    name: str
+    base: Family
+    linear: tuple[Any, Any]
+    n_inner_folds: int = 5
+    tunes_once: bool = False
+    components = ("first covariate", "second covariate", "r", "b")
+
+    def check(self, rows: TrainingRows) -> None:
+        """Refuse columns that do not exist or are not numbers, and weights that cannot be used."""
+        _split_columns(rows.X, self.linear)
+        refuse_without_weights(self.name, self.base.regressor, rows)
+
+    def tune(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
+        """Tune the model of one variable given the other covariates."""
+        v, rest = self._variable(component, rows)
+        return self.base.tune(rest, v, rows.weight, seed, rows.clusters)
+
+    def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
+        """Compute out-of-fold residuals of one variable, and its model on all training rows."""
+        v, rest = self._variable(component, rows)
+        given_rest = replace(rows, X=rest, dl=v)
+        split_seed, full_seed, *seeds = child_seeds(seed, 2 + self.n_inner_folds)
+        residual = np.empty(len(v))
+        for fold, fold_seed in zip(inner_folds(rows, self.n_inner_folds, split_seed), seeds, strict=False):
+            train, held = given_rest.take(_others(len(v), fold)), given_rest.take(fold)
+            model = self.base.fit(train.X, train.dl, train.weight, fold_seed, tuning, train.clusters)
+            residual[fold] = held.dl - model.predict(held.X).mean
+        model = self.base.fit(rest, v, rows.weight, full_seed, tuning, rows.clusters)
+        covariate = self.components.index(component) if component in self.components[:2] else None
+        return _ResidualPart(residual, rows.weight, model, self.linear, covariate)
+
+    def combine(self, parts: Mapping[str, Any]) -> Prediction:
+        """Regress residuals on residuals, and put the parts together."""
+        first, second = (parts[name] for name in self.components[:2])
+        root = np.ones(len(first.training)) if first.weight is None else np.sqrt(first.weight)
+        regressors = root[:, None] * np.column_stack([first.training, second.training])
+        means: dict[str, GroupPrediction] = {}
+        details: list[tuple[str, str, float]] = []
+        for group in ("r", "b"):
+            part = parts[group]
+            (alpha, beta), *_ = np.linalg.lstsq(regressors, root * part.training, rcond=None)
+            # Dtheta(x) = alpha x_1 + beta x_2 + eta(w), eta(w) = E[z|w] - alpha E[x_1|w] - beta E[x_2|w]
+            eta = part.expected - alpha * first.expected - beta * second.expected
+            means[group] = GroupPrediction(alpha * first.observed + beta * second.observed + eta)
+            details += [(group, "alpha", float(alpha)), (group, "beta", float(beta))]
+        return Prediction(means["r"], means["b"], details=tuple(details))
+
+    def _variable(self, component: str, rows: TrainingRows) -> tuple[FloatArray, Any]:
+        first, second, rest = _split_columns(rows.X, self.linear)
+        if component in ("r", "b"):
+            return rows.z(component), rest
+        return (first, second)[self.components.index(component)], rest
+
+
+def _split_columns(X: ArrayLike, linear: tuple[Any, Any]) -> tuple[FloatArray, FloatArray, Any]:
+    """Separate the two linear covariates from the others."""
+    names = list(X.columns) if isinstance(X, pd.DataFrame) else list(range(X.shape[1]))
+    positions = []
+    for name in linear:
+        if name in names:
+            positions.append(names.index(name))
+        elif isinstance(name, int) and 0 <= name < len(names):
+            positions.append(name)
+        else:
+            raise InputError(
+                "bad-option",
+                f"linear={linear!r} must name two of the covariates, and {name!r} is not one of {names}.",
+            )
+    if positions[0] == positions[1]:
+        raise InputError("bad-option", f"linear={linear!r} must name two different covariates.")
+    rest = _others(len(names), np.asarray(positions))
+    if not isinstance(X, pd.DataFrame):
+        values = np.asarray(X, dtype=np.float64)
+        return values[:, positions[0]], values[:, positions[1]], values[:, rest]
+    for position in positions:
+        if not pd.api.types.is_numeric_dtype(X.dtypes.iloc[position]):
+            raise InputError(
+                "bad-option",
+                f"linear={linear!r} must name numeric covariates, and {names[position]!r} is not numeric.",
+            )
+    first, second = (X.iloc[:, position].to_numpy(dtype=np.float64) for position in positions)
+    return first, second, X.iloc[:, rest]
+
+
+# --- stacking -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MemberPrediction:
+    """What one member of a stack predicts.
+
+    Attributes
+    ----------
+    prediction : Prediction
+        At the rows asked for, by the member fitted on all training rows.
+    inner : (n_train, 2) array
+        Nuisance pairs of the training rows, each predicted without its own inner fold.
+    z : (n_train, 2) array
+        What they should predict.
+    weight : (n_train,) array or None
+        Weights of the training rows.
+    """
+
+    prediction: Prediction
+    inner: FloatArray
+    z: FloatArray
+    weight: FloatArray | None
+
+
+@dataclass(frozen=True, slots=True)
+class _MemberPart:
+    fitted: FittedLearner
+    inner: FloatArray
+    z: FloatArray
+    weight: FloatArray | None
+
+    def predict(self, X: ArrayLike) -> MemberPrediction:
+        """Predict at the rows of X, and hand on the inner predictions."""
+        return MemberPrediction(self.fitted.predict(X), self.inner, self.z, self.weight)
+
+
+@dataclass(frozen=True, slots=True)
+class StackLearner(Learner):
+    """A weighted mean of several learners, with weights chosen by inner cross-validation.
+
+    For each group the weights are non-negative, sum to one and minimise the squared error of inner
+    out-of-fold predictions. They are kept as details of every fold.
+
+    Attributes
+    ----------
+    name : str
+        Name shown to users.
+    members : tuple of Learner
+        The learners, with different names.
+    n_inner_folds : int
+        Number of inner folds.
+    """
+
+    name: str
+    members: tuple[Learner, ...]
+    n_inner_folds: int = 5
+
+    @property
+    def components(self) -> tuple[str, ...]:  # type: ignore[override]
+        """One component per member."""
+        return tuple(member.name for member in self.members)
+
+    @property
+    def tunes_once(self) -> bool:  # type: ignore[override]
+        """Whether any member does."""
+        return any(member.tunes_once for member in self.members)
+
+    def check(self, rows: TrainingRows) -> None:
+        """Refuse what any member refuses."""
+        for member in self.members:
+            member.check(rows)
+
+    def tune(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
+        """Tune one member."""
+        member = self._member(component)
+        if not member.tunes_once:
+            return None
+        seeds = child_seeds(seed, len(member.components))
+        return {name: member.tune(name, rows, child) for name, child in zip(member.components, seeds, strict=True)}
+
+    def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
+        """Fit one member on all training rows and, for its weight, without each inner fold."""
+        member = self._member(component)
+        n = len(rows.dl)
+        split_seed, full_seed, *seeds = child_seeds(seed, 2 + self.n_inner_folds)
+        inner = np.empty((n, 2))
+        for fold, fold_seed in zip(inner_folds(rows, self.n_inner_folds, split_seed), seeds, strict=False):
+            fitted = fit_learner(member, rows.take(_others(n, fold)), fold_seed, tuning)
+            inner[fold] = fitted.predict(rows.take(fold).X).delta_theta
+        fitted = fit_learner(member, rows, full_seed, tuning)
+        return _MemberPart(fitted, inner, np.column_stack([rows.z("r"), rows.z("b")]), rows.weight)
+
+    def combine(self, parts: Mapping[str, Any]) -> Prediction:
+        """Choose the weights and average."""
+        members = [parts[name] for name in self.components]
+        combined: dict[str, GroupPrediction] = {}
+        details: list[tuple[str, str, float]] = []
+        for column, group in enumerate(("r", "b")):
+            inner = np.column_stack([member.inner[:, column] for member in members])
+            weights = simplex_weights(inner, members[0].z[:, column], members[0].weight)
+            combined[group] = _mixture([getattr(m.prediction, group) for m in members], weights)
+            details += [
+                (group, f"weight of {name}", float(w)) for name, w in zip(self.components, weights, strict=True)
+            ]
+        known = [m.prediction.group_probability for m in members]
+        known = [p for p in known if p is not None]
+        group_probability = np.mean(known, axis=0) if known else None
+        return Prediction(combined["r"], combined["b"], group_probability, tuple(details))
+
+    def _member(self, name: str) -> Learner:
+        return self.members[self.components.index(name)]
+
+
+def simplex_weights(predictions: FloatArray, z: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """Return the weights a >= 0, sum a = 1, that minimise sum_i w_i (z_i - sum_j a_j f_ij)^2.
+
+    Parameters
+    ----------
+    predictions : (n, k) array
+        Predictions f of k learners.
+    z : (n,) array
+        What they predict.
+    weight : (n,) array or None
+        Row weights.
+    """
+    root = np.ones(len(z)) if weight is None else np.sqrt(weight)
+    errors: FloatArray = np.asarray(np.linalg.qr(root[:, None] * (z[:, None] - predictions), mode="r"))
+    scale = max(float(np.abs(errors).max()), 1e-300)
+    # as sum a = 1 the criterion is |E a|^2, E the errors; its minimiser over the simplex is proportional
+    # to that of |E a|^2 + (1 - sum a)^2 over a >= 0, because |E a|^2 is homogeneous in a
+    stacked = np.vstack([errors / scale, np.ones(predictions.shape[1])])
+    solution, _ = nnls(stacked, np.append(np.zeros(len(errors)), 1.0))
+    return np.asarray(solution / solution.sum(), dtype=np.float64)
+
+
+def _mixture(predictions: list[GroupPrediction], weights: FloatArray) -> GroupPrediction:
+    pairs = list(zip(weights, predictions, strict=True))
+    mean = np.sum([w * p.mean for w, p in pairs], axis=0)
+    supports = [p.values for p in predictions if p.values is not None]
+    shares = [w * p.probabilities for w, p in pairs if p.probabilities is not None]
+    if len(shares) < len(predictions):
+        return GroupPrediction(mean)
+    return GroupPrediction(mean, np.concatenate(supports), np.hstack(shares))

@@ -1,0 +1,381 @@
+"""Fitting single scikit-learn models: encoding, seeding, weights, and predictions over observed values."""
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.validation import has_fit_parameter
+
+from ...arrays import ArrayLike, FloatArray, IntArray
+from ...errors import InputError, LearnerError
+from ..folds import deal_training_rows
+
+TUNING_FOLDS = 3
+"""Folds of the search over a grid of parameters."""
+
+
+def take_rows(X: ArrayLike, rows: IntArray) -> Any:
+    """Select rows of a data frame or an array by position."""
+    return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
+
+
+class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn covariates into a float array: numbers pass through, other columns become indicators.
+
+    Categories never seen in training have all their indicators at zero.
+
+    Parameters
+    ----------
+    standardise : bool
+        Centre and scale every resulting column by its (weighted) training mean and standard deviation.
+    """
+
+    def __init__(self, standardise: bool = False) -> None:
+        self.standardise = standardise
+
+    def fit(self, X: ArrayLike, y: ArrayLike = None, sample_weight: FloatArray | None = None) -> "NumericColumns":
+        """Learn the categories, and the means and scales if asked for."""
+        if isinstance(X, pd.DataFrame):
+            self.columns_: list[Any] = list(X.columns)
+            numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in X.dtypes]
+            dated = [c for c, d in zip(X.columns, X.dtypes, strict=True) if getattr(d, "kind", "O") in "mM"]
+            if dated:
+                raise InputError(
+                    "bad-features",
+                    f"Covariates must be numbers or categories, but {dated} hold dates or durations; "
+                    "turn them into numbers (for example days since a date) or drop them.",
+                )
+            self.numeric_ = np.flatnonzero(numeric)
+            self.encoded_ = np.flatnonzero(~np.asarray(numeric, dtype=bool))
+            if len(self.encoded_):
+                self.encoder_ = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+                self.encoder_.fit(_objects(X.iloc[:, self.encoded_]))
+        else:
+            self.columns_ = list(range(np.shape(X)[1]))
+        if self.standardise:
+            values = self._numbers(X)
+            self.mean_ = np.average(values, axis=0, weights=sample_weight)
+            centred = values - self.mean_
+            # squares of the largest numbers overflow; a power of two taken out first changes no digit
+            size = np.ldexp(0.5, np.frexp(np.abs(centred).max(axis=0, initial=0.0))[1])
+            scale = size * np.sqrt(np.average((centred / size) ** 2, axis=0, weights=sample_weight))
+            # a column without variation carries no information and must not be divided by rounding noise
+            self.scale_ = np.where(scale > 1e-12 * np.maximum(np.abs(self.mean_), 1.0), scale, 1.0)
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return the covariates as a float array."""
+        values = self._numbers(X)
+        return (values - self.mean_) / self.scale_ if self.standardise else values
+
+    def _numbers(self, X: ArrayLike) -> FloatArray:
+        columns: list[Any] = list(X.columns if isinstance(X, pd.DataFrame) else range(np.shape(X)[1]))
+        if columns != self.columns_:
+            raise InputError(
+                "bad-features",
+                f"The learner was fitted on the covariates {self.columns_} and is given {columns}; "
+                "pass the same columns in the same order.",
+            )
+        if isinstance(X, pd.DataFrame) != hasattr(self, "numeric_"):
+            forms = ("a frame", "an array") if hasattr(self, "numeric_") else ("an array", "a frame")
+            raise InputError(
+                "bad-features",
+                f"The learner was fitted on covariates in {forms[0]} and is given {forms[1]}; pass the same form.",
+            )
+        if not isinstance(X, pd.DataFrame):
+            return np.asarray(X, dtype=np.float64)
+        numbers = X.iloc[:, self.numeric_].to_numpy(dtype=np.float64)
+        if not len(self.encoded_):
+            return numbers
+        return np.hstack([numbers, self.encoder_.transform(_objects(X.iloc[:, self.encoded_]))])
+
+
+def _objects(frame: pd.DataFrame) -> Any:
+    return frame.astype(object).to_numpy()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPrediction:
+    """Predictions of one variable for n rows.
+
+    Attributes
+    ----------
+    mean : (n,) array
+        Conditional expectation.
+    values : (V,) array or None
+        The values the variable takes, for learners that give probabilities.
+    probabilities : (n, V) array or None
+        Their conditional probabilities.
+    """
+
+    mean: FloatArray
+    values: FloatArray | None = None
+    probabilities: FloatArray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FittedModel:
+    """A model of one variable, fitted on training rows.
+
+    Attributes
+    ----------
+    estimator : object or None
+        The fitted estimator; None when the variable is constant in training.
+    values : (V,) array or None
+        For a classifier the value behind each class code; for a constant its one value.
+    """
+
+    estimator: Any
+    values: FloatArray | None
+
+    def grow(self, X: ArrayLike, z: FloatArray, weight: FloatArray | None, parameters: Mapping[str, Any]) -> None:
+        """Fit on, on the same rows, to a later stage; a constant stays what it is."""
+        if self.estimator is None:
+            return
+        self.estimator.set_params(**parameters)
+        target = z if self.values is None else np.searchsorted(self.values, z)
+        keywords = {} if weight is None else dict.fromkeys(weight_keywords(self.estimator), weight)
+        self.estimator.fit(X, target, **keywords)
+
+    def predict(self, X: ArrayLike) -> GroupPrediction:
+        """Predict the variable at the rows of X."""
+        n = X.shape[0]
+        if self.values is None:
+            mean = np.asarray(self.estimator.predict(X), dtype=np.float64).reshape(-1)
+            _check_output("predict", mean, (n,))
+            return GroupPrediction(mean)
+        if self.estimator is None:
+            return GroupPrediction(np.full(n, self.values[0]), self.values, np.ones((n, 1)))
+        probabilities = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
+        codes = np.asarray(getattr(self.estimator, "classes_", np.arange(len(self.values))), dtype=np.intp)
+        _check_output("predict_proba", probabilities, (n, len(codes)))
+        values = self.values[codes]
+        # E[z | x] = sum over the observed values v of v P(z = v | x)
+        return GroupPrediction(probabilities @ values, values, probabilities)
+
+
+def log_loss(prediction: GroupPrediction, z: FloatArray) -> FloatArray:
+    """Return -log P(z_i | x_i) for every row, probabilities bounded below by the float precision.
+
+    Not a number for predictions without probabilities.
+    """
+    if prediction.values is None or prediction.probabilities is None:
+        return np.full(len(z), np.nan)
+    p = np.zeros(len(z))
+    for value, column in zip(prediction.values, prediction.probabilities.T, strict=True):
+        p += np.where(z == value, column, 0.0)
+    return np.asarray(-np.log(np.clip(p, np.finfo(np.float64).eps, 1.0)))
+
+
+def _check_output(method: str, output: FloatArray, shape: tuple[int, ...]) -> None:
+    if output.shape != shape:
+        raise LearnerError(f"{method} returned an array of shape {output.shape}, expected {shape}")
+    if not np.isfinite(output).all():
+        raise LearnerError(f"{method} returned {np.sum(~np.isfinite(output))} values that are not finite")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A kind of model: a classifier for variables with few values, a regressor for the others.
+
+    Attributes
+    ----------
+    classifier, regressor : estimator or None
+        Unfitted scikit-learn estimators; at least one is given. The classifier is preferred.
+    max_values : int
+        Most distinct values for which the classifier is used.
+    tuned_parameters : callable or None
+        For estimators that tune themselves: reads from a fitted one the parameters (`set_params`
+        names) that fix its tuning.
+    grid : tuple of mappings
+        For other estimators: parameters among which cross-validated loss chooses.
+    grows : bool
+        The members of the grid are stages of one growing model, such as numbers of trees, and the pipeline's model can
+        be fitted on from one to the next (``warm_start``). The search then ends at the first stage that is worse.
+    """
+
+    classifier: Any
+    regressor: Any
+    max_values: int = 10
+    tuned_parameters: Callable[[Any], dict[str, Any]] | None = None
+    grid: tuple[Mapping[str, Any], ...] = ()
+    grows: bool = False
+
+    def choose(self, n_values: int) -> Any:
+        """Return the unfitted estimator for a variable with that many distinct values, or None."""
+        if self.classifier is not None and n_values <= self.max_values:
+            return self.classifier
+        return self.regressor
+
+    def fit(
+        self,
+        X: ArrayLike,
+        z: FloatArray,
+        weight: FloatArray | None,
+        seed: np.random.SeedSequence,
+        tuning: Mapping[str, Any] | None = None,
+        clusters: IntArray | None = None,
+    ) -> FittedModel:
+        """Fit a model of z; a z that is constant in training, or has no rows, gives a constant.
+
+        Without `tuning` the model is tuned on these very rows, in folds that keep `clusters` together.
+        """
+        X, z, weight, clusters = _weighted_rows(X, z, weight, clusters)
+        values, codes = np.unique(z, return_inverse=True)
+        if len(values) <= 1 or X.shape[1] == 0:
+            # no training rows at all: the group's part of the product is zero
+            mean = float(np.average(z, weights=weight)) if len(z) else 0.0
+            return FittedModel(None, np.array([mean]))
+        prototype = self.choose(len(values))
+        if prototype is None:
+            raise LearnerError(f"a classifier cannot model {len(values)} distinct values (at most {self.max_values})")
+        if tuning is None and self.grid:
+            tuning = self._search(X, z, weight, seed, clusters)
+        # tuning may hold a model: each fit needs its own, or fits in several threads would share it
+        estimator = seeded(prototype, seed).set_params(**copy.deepcopy(dict(tuning or {})))
+        classifies = prototype is self.classifier
+        keywords: dict[str, Any] = {} if weight is None else dict.fromkeys(weight_keywords(estimator), weight)
+        if clusters is not None:
+            keywords |= dict.fromkeys(cluster_keywords(estimator), clusters)
+        estimator.fit(X, codes if classifies else z, **keywords)
+        return FittedModel(estimator, values if classifies else None)
+
+    def tune(
+        self,
+        X: ArrayLike,
+        z: FloatArray,
+        weight: FloatArray | None,
+        seed: np.random.SeedSequence,
+        clusters: IntArray | None = None,
+    ) -> Mapping[str, Any] | None:
+        """Find the tuning parameters of a model of z; None when there is nothing to tune."""
+        X, z, weight, clusters = _weighted_rows(X, z, weight, clusters)
+        if len(np.unique(z)) <= 1:
+            return None
+        if self.grid:
+            return self._search(X, z, weight, seed, clusters)
+        if self.tuned_parameters is None:
+            return None
+        estimator = self.fit(X, z, weight, seed, clusters=clusters).estimator
+        return None if estimator is None else self.tuned_parameters(estimator)
+
+    def _search(
+        self,
+        X: ArrayLike,
+        z: FloatArray,
+        weight: FloatArray | None,
+        seed: np.random.SeedSequence,
+        clusters: IntArray | None,
+    ) -> Mapping[str, Any]:
+        """Return the member of the grid with the smallest cross-validated log loss or squared error."""
+        strata = np.unique(z, return_inverse=True)[1]
+        folds = deal_training_rows(strata, TUNING_FOLDS, np.random.default_rng(seed), clusters)
+        w = np.ones(len(z)) if weight is None else weight
+        parts = [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(folds.max() + 1)]
+        models: dict[int, FittedModel] = {}
+        loss: list[float] = []
+        for parameters in self.grid:
+            total = 0.0
+            for fold, (train, held) in enumerate(parts):
+                rows, own = take_rows(X, train), None if weight is None else weight[train]
+                if self.grows and fold in models:
+                    models[fold].grow(rows, z[train], own, parameters)
+                else:
+                    extra = {"model__warm_start": True} if self.grows else {}
+                    together = None if clusters is None else clusters[train]
+                    models[fold] = self.fit(rows, z[train], own, seed, {**parameters, **extra}, together)
+                prediction = models[fold].predict(take_rows(X, held))
+                squared = prediction.values is None
+                each = (prediction.mean - z[held]) ** 2 if squared else log_loss(prediction, z[held])
+                total += float(np.sum(w[held] * each))
+            loss.append(total)
+            if self.grows and total > min(loss):
+                break
+        return self.grid[int(np.argmin(loss))]
+
+
+def _weighted_rows(
+    X: ArrayLike, z: FloatArray, weight: FloatArray | None, clusters: IntArray | None
+) -> tuple[ArrayLike, FloatArray, FloatArray | None, IntArray | None]:
+    """Leave out rows without weight."""
+    if weight is None or (weight > 0).all():
+        return X, z, weight, clusters
+    rows = np.flatnonzero(weight > 0)
+    return take_rows(X, rows), z[rows], weight[rows], None if clusters is None else clusters[rows]
+
+
+def seeded(prototype: Any, seed: np.random.SeedSequence) -> Any:
+    """Clone an estimator and set every `random_state` in it, also nested and in shuffling splitters."""
+    estimator = clone(prototype)
+    rng = np.random.default_rng(seed)
+    changes: dict[str, Any] = {}
+    for name, value in sorted(estimator.get_params(deep=True).items()):
+        if name == "random_state" or name.endswith("__random_state"):
+            if value is None or isinstance(value, int | np.integer):
+                changes[name] = int(rng.integers(2**31))
+        elif getattr(value, "shuffle", False) is True and hasattr(value, "split"):
+            splitter = copy.copy(value)
+            splitter.random_state = int(rng.integers(2**31))
+            changes[name] = splitter
+    return estimator.set_params(**changes)
+
+
+def weight_keywords(estimator: Any) -> tuple[str, ...]:
+    """Names under which `estimator.fit` takes sample weights; empty when it takes none."""
+    if isinstance(estimator, Pipeline):
+        *first, (last, model) = estimator.steps
+        inner = tuple(f"{last}__{name}" for name in weight_keywords(model))
+        ours = tuple(f"{name}__sample_weight" for name, step in first if isinstance(step, NumericColumns))
+        return inner + ours if inner else ()
+    if has_fit_parameter(estimator, "sample_weight"):
+        return ("sample_weight",)
+    kinds = [p.kind for p in inspect.signature(estimator.fit).parameters.values()]
+    if inspect.Parameter.VAR_KEYWORD in kinds and hasattr(estimator, "estimator"):
+        return weight_keywords(estimator.estimator)
+    return ()
+
+
+def cluster_keywords(estimator: Any) -> tuple[str, ...]:
+    """Names under which `estimator.fit` takes clusters, for the folds of its own tuning; empty when it takes none."""
+    if isinstance(estimator, Pipeline):
+        last, model = estimator.steps[-1]
+        return tuple(f"{last}__{name}" for name in cluster_keywords(model))
+    return ("clusters",) if has_fit_parameter(estimator, "clusters") else ()
+
+
+def family_of(estimator: Any, max_values: int = 50) -> Family:
+    """Wrap a user's scikit-learn classifier or regressor, refusing what cannot be used.
+
+    Parameters
+    ----------
+    estimator : object
+        Anything with `fit`, `get_params`, `set_params` and `predict_proba` (classifier) or
+        `predict` (regressor).
+    max_values : int
+        Most distinct values a classifier is asked to tell apart.
+    """
+    what = f"The learner {type(estimator).__name__}"
+    if isinstance(estimator, type):
+        raise InputError(
+            "bad-learner",
+            f"The learner must be an estimator, and {estimator.__name__} is a class; "
+            f"pass an instance, {estimator.__name__}().",
+        )
+    classifies = is_classifier(estimator) if hasattr(estimator, "get_params") else False
+    classifies = classifies or hasattr(estimator, "predict_proba")
+    needed = ("fit", "predict_proba" if classifies else "predict", "get_params", "set_params")
+    missing = [name for name in needed if not hasattr(estimator, name)]
+    if missing:
+        raise InputError(
+            "bad-learner",
+            f"{what} must implement {', '.join(needed)}; missing: {', '.join(missing)}. Pass a "
+            "scikit-learn classifier that gives probabilities, a regressor, or the name of a preset.",
+        )
+    return Family(estimator, None, max_values) if classifies else Family(None, estimator)

@@ -1,0 +1,287 @@
+"""Learners by name."""
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from ...errors import InputError
+from .base import DirectLearner, FactoredLearner, Learner
+from .composite import PartiallyLinearLearner, StackLearner
+from .estimators import Family, family_of
+from .families import boosting_family, forest_family, lasso_family, lasso_model, logit_family, neural_net_family
+
+
+def logit_lasso(
+    penalty: float | None = None,
+    n_penalties: int = 50,
+    n_tuning_folds: int = 10,
+    tune_on_folds: bool = False,
+    adaptive: bool = True,
+) -> Learner:
+    """L1 multinomial logistic regression of z^g, a class for each of its few values.
+
+    Parameters
+    ----------
+    penalty : float, optional
+        A fixed penalty; by default cross-validated log loss chooses.
+    n_penalties, n_tuning_folds : int
+        Penalties tried, and folds used, to choose it.
+    tune_on_folds : bool
+        Choose the penalty anew in every fold instead of once per sample.
+    adaptive : bool
+        Follow by a second fit in which each feature's penalty is divided by the size of its coefficients in
+        the first (the adaptive lasso): more accurate. False is the plain lasso, as published.
+    """
+    family = logit_family(penalty, n_penalties, n_tuning_folds, adaptive, None)
+    return DirectLearner("logit-lasso", family, penalty is None and not tune_on_folds)
+
+
+def factored_logit(
+    n_penalties: int = 50,
+    n_tuning_folds: int = 10,
+    tune_on_folds: bool = False,
+    adaptive: bool = True,
+) -> Learner:
+    """L1 logistic regressions of the group, and of the loss difference within each group.
+
+    A loss difference of many values is modelled by an L1 linear regression instead.
+
+    Parameters
+    ----------
+    n_penalties, n_tuning_folds : int
+        Penalties tried, and folds used, to choose them.
+    tune_on_folds : bool
+        Choose the penalties anew in every fold instead of once per sample.
+    adaptive : bool
+        As for `logit_lasso`; it does not concern the linear regression.
+    """
+    regressor = lasso_model(n_penalties, n_tuning_folds)
+    family = logit_family(None, n_penalties, n_tuning_folds, adaptive, regressor)
+    return FactoredLearner("factored-logit", family, not tune_on_folds)
+
+
+def lasso(n_penalties: int = 50, n_tuning_folds: int = 10, tune_on_folds: bool = False) -> Learner:
+    """L1 linear regression of z^g.
+
+    Parameters
+    ----------
+    n_penalties, n_tuning_folds : int
+        Penalties tried, and folds used, to choose it.
+    tune_on_folds : bool
+        Choose the penalty anew in every fold instead of once per sample.
+    """
+    return DirectLearner("lasso", lasso_family(n_penalties, n_tuning_folds), not tune_on_folds)
+
+
+def forest(**options: Any) -> Learner:
+    """Random forest of z^g.
+
+    Parameters
+    ----------
+    **options
+        n_estimators (100), min_samples_leaf (15), max_features (0.66), max_samples as in scikit-learn. By
+        default ("auto") a tree draws half the rows, and at most 20 times the root of their number, which beyond
+        1,600 rows saves most of the time at little cost in log loss.
+    """
+    return DirectLearner("forest", forest_family(**options))
+
+
+def factored_forest(**options: Any) -> Learner:
+    """Random forests of the group, and of the loss difference within each group.
+
+    Parameters
+    ----------
+    **options
+        As for `forest`.
+    """
+    return FactoredLearner("factored-forest", forest_family(**options))
+
+
+def boosting(tune_on_folds: bool = False, **options: Any) -> Learner:
+    """Gradient boosting of z^g with small trees.
+
+    Parameters
+    ----------
+    tune_on_folds : bool
+        Choose the number of trees anew in every fold instead of once per sample.
+    **options
+        max_iter (number of trees; by default cross-validated loss chooses), learning_rate,
+        max_leaf_nodes, min_samples_leaf, l2_regularization as in scikit-learn.
+    """
+    return DirectLearner("boosting", boosting_family(**options), not tune_on_folds)
+
+
+def factored_boosting(tune_on_folds: bool = False, **options: Any) -> Learner:
+    """Gradient boosting of the group, and of the loss difference within each group.
+
+    Parameters
+    ----------
+    tune_on_folds : bool
+        Choose the numbers of trees anew in every fold instead of once per sample.
+    **options
+        As for `boosting`.
+    """
+    return FactoredLearner("factored-boosting", boosting_family(**options), not tune_on_folds)
+
+
+def neural_net(tune_on_folds: bool = False, **options: Any) -> Learner:
+    """Neural net of z^g with one small hidden layer.
+
+    Parameters
+    ----------
+    tune_on_folds : bool
+        Choose the decay anew in every fold instead of once per sample.
+    **options
+        n_hidden (8), decay (weight of the squared coefficients beside the summed loss; by default
+        cross-validated loss chooses, starting from 0.01), max_iter (200).
+    """
+    return DirectLearner("neural-net", neural_net_family(**options), not tune_on_folds)
+
+
+_BASES: Mapping[str, Callable[[], Family]] = MappingProxyType(
+    {
+        "lasso": lasso_family,
+        "forest": forest_family,
+        "boosting": boosting_family,
+        "neural-net": neural_net_family,
+    }
+)
+
+
+def partially_linear(
+    linear: tuple[Any, Any] | None = None,
+    base: Any = "boosting",
+    n_inner_folds: int = 5,
+    tune_on_folds: bool = False,
+) -> Learner:
+    """Linear in two covariates, any learner in the others (Robinson's method).
+
+    Parameters
+    ----------
+    linear : pair of column names or positions
+        The covariates that enter linearly.
+    base : {"boosting", "lasso", "forest", "neural-net"} or scikit-learn regressor
+        Learner for the others.
+    n_inner_folds : int
+        Folds on which residuals of the training rows are computed.
+    tune_on_folds : bool
+        Tune the base learner anew in every fold instead of once per sample.
+    """
+    named = isinstance(linear, tuple | list) and len(linear) == 2
+    if not named:
+        raise InputError(
+            "bad-option",
+            "The learner 'partially-linear' needs the two covariates that enter linearly, as "
+            f"linear=(first, second) with column names or positions; got linear={linear!r}.",
+        )
+    _check_inner_folds(n_inner_folds)
+    family = _base_family(base)
+    pair = (linear[0], linear[1])  # type: ignore[index]
+    return PartiallyLinearLearner("partially-linear", family, pair, n_inner_folds, not tune_on_folds)
+
+
+def _base_family(base: Any) -> Family:
+    if isinstance(base, str):
+        if base not in _BASES:
+            raise InputError("bad-option", f"base must be one of {list(_BASES)} or a regressor, not {base!r}.")
+        family = _BASES[base]()
+    else:
+        family = family_of(base)
+        if family.regressor is None:
+            raise InputError(
+                "bad-learner",
+                f"The base of 'partially-linear' must be a regressor, and {type(base).__name__} is not.",
+            )
+    return replace(family, classifier=None)
+
+
+def stack(
+    members: tuple[Any, ...] = ("factored-logit", "lasso", "factored-boosting"), n_inner_folds: int = 5
+) -> Learner:
+    """Weighted mean of several learners, weights chosen by inner cross-validation.
+
+    Parameters
+    ----------
+    members : sequence of presets' names, estimators or learners
+        At least two, with different names.
+    n_inner_folds : int
+        Number of inner folds.
+    """
+    _check_inner_folds(n_inner_folds)
+    learners = tuple(resolve_learner(member) for member in members)
+    names = [learner.name for learner in learners]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise InputError("bad-option", f"A stack needs at least two members with different names; got {names}.")
+    return StackLearner("stack", learners, n_inner_folds)
+
+
+def _check_inner_folds(n_inner_folds: object) -> None:
+    if not isinstance(n_inner_folds, int) or n_inner_folds < 2:
+        raise InputError("bad-option", f"n_inner_folds must be a whole number above 1, not {n_inner_folds!r}.")
+
+
+PRESETS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
+    {
+        "logit-lasso": logit_lasso,
+        "factored-logit": factored_logit,
+        "lasso": lasso,
+        "forest": forest,
+        "boosting": boosting,
+        "neural-net": neural_net,
+        "factored-forest": factored_forest,
+        "factored-boosting": factored_boosting,
+        "partially-linear": partially_linear,
+        "stack": stack,
+    }
+)
+"""The builder of each preset, by name."""
+
+
+def read_learner(learner: Any, learner_params: Any) -> Learner:
+    """Return the `Learner` that users mean by ``learner`` and ``learner_params``, a mapping or None."""
+    if not isinstance(learner_params, Mapping | None):
+        raise InputError(
+            "bad-option", f"learner_params must be a mapping from options to values, got {learner_params!r}."
+        )
+    return resolve_learner(learner, **(learner_params or {}))
+
+
+def resolve_learner(learner: Any, **options: Any) -> Learner:
+    """Turn a preset's name, a scikit-learn estimator or a `Learner` into a `Learner`.
+
+    Parameters
+    ----------
+    learner : str, estimator or Learner
+        What to use.
+    **options
+        Options of a preset; only with a name.
+
+    Returns
+    -------
+    Learner
+    """
+    if isinstance(learner, str):
+        if learner not in PRESETS:
+            close = difflib.get_close_matches(learner.lower().replace("_", "-"), PRESETS, n=3, cutoff=0.5)
+            hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+            raise InputError(
+                "unknown-learner", f"No learner is called {learner!r}.{hint} Presets: {', '.join(PRESETS)}."
+            )
+        try:
+            return PRESETS[learner](**options)
+        except InputError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                "bad-option", f"The learner {learner!r} cannot be built with {options}: {error}."
+            ) from error
+    if options:
+        raise InputError(
+            "bad-option",
+            f"Options {sorted(options)} go with the name of a preset; set them on the learner given.",
+        )
+    if isinstance(learner, Learner):
+        return learner
+    return DirectLearner(type(learner).__name__, family_of(learner))

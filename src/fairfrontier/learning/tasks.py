@@ -1,0 +1,161 @@
+"""Running the pieces of work that cross-fitting consists of, one after the other or in parallel."""
+
+import pickle
+import sys
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import ThreadpoolController
+
+from ..arrays import BoolArray, IntArray
+from ..errors import LearnerError
+from .learners import Learner, TrainingRows
+
+Progress = Callable[[int, int, str], None]
+"""Called with the number of tasks done, their total, and what was done last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbation:
+    """Random weights for the training rows, the same ones for every task with the same seed.
+
+    Attributes
+    ----------
+    seed : numpy.random.SeedSequence
+        Source of the random numbers.
+    clusters : (n,) integer array or None
+        Rows that share their random number.
+    resample : bool
+        Draw rows with replacement instead, for learners that take no weights.
+    """
+
+    seed: np.random.SeedSequence
+    clusters: IntArray | None
+    resample: bool
+
+    def apply(self, rows: TrainingRows, train: IntArray) -> TrainingRows:
+        """Return the training rows weighted by independent Exp(1) numbers, or drawn with replacement."""
+        rng = np.random.default_rng(self.seed)
+        unit = np.arange(len(rows.dl)) if self.clusters is None else self.clusters
+        if self.resample:
+            present = np.unique(unit[train])
+            times = np.bincount(rng.choice(present, len(present)), minlength=unit.max() + 1)
+            return rows.take(np.repeat(train, times[unit[train]]))
+        weight = rng.standard_exponential(unit.max() + 1)[unit]
+        if rows.weight is not None:
+            weight = weight * rows.weight
+        mean = weight[train].mean()  # 0 where no training row has any weight
+        return replace(rows, weight=weight / mean if mean > 0.0 else weight).take(train)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One component of a learner, to be tuned on all rows or fitted without some and applied to them.
+
+    Attributes
+    ----------
+    learner : Learner
+        The learner.
+    component : str
+        Name of the component.
+    held : (n,) boolean array or None
+        Rows left out of the fit and predicted; None: tune on all rows.
+    text : str
+        What is being done, in users' words.
+    perturbation : Perturbation or None
+        Random weights of the training rows.
+    """
+
+    learner: Learner
+    component: str
+    held: BoolArray | None
+    text: str
+    perturbation: Perturbation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    error: Exception
+
+
+def _work(task: Task, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any, keep_model: bool) -> Any:
+    """Tune, or fit and predict, one component. One thread: bits must not depend on their number."""
+    with _thread_pools(len(sys.modules)).limit(limits=1):
+        try:
+            if task.held is None:
+                return task.learner.tune(task.component, rows, seed)
+            kept = np.flatnonzero(~task.held)
+            train = rows.take(kept) if task.perturbation is None else task.perturbation.apply(rows, kept)
+            part = task.learner.fit(task.component, train, seed, tuning)
+            return part if keep_model else part.predict(rows.take(np.flatnonzero(task.held)).X)
+        except Exception as error:
+            return _Failure(_portable(error))
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(n_modules: int) -> ThreadpoolController:
+    """Thread pools of the loaded libraries; looking for them takes milliseconds, so only after an import."""
+    return ThreadpoolController()
+
+
+def _portable(error: Exception) -> Exception:
+    """Return the error, or its text if it cannot travel between processes."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+class Steps:
+    """Runs tasks in order, in parallel if asked to, and tells how far they are."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self.progress, self.total, self.done = progress, total, 0
+
+    def run(
+        self,
+        tasks: list[Task],
+        rows: TrainingRows,
+        seeds: list[np.random.SeedSequence],
+        tuning: Mapping[str, Any],
+        n_jobs: int | None,
+        keep_models: bool = False,
+    ) -> Iterator[Any]:
+        """Yield the results in the order of the tasks."""
+        calls = [
+            (task, rows, seed, tuning.get(task.component), keep_models) for task, seed in zip(tasks, seeds, strict=True)
+        ]
+        results: Generator[Any, None, None]
+        waiting: Iterator[Any] | None = None
+        if n_jobs in (None, 1) or len(calls) < 2:
+            results = (_work(*call) for call in calls)
+        else:
+            waiting = iter(calls)
+            results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_work)(*call) for call in waiting)
+        try:
+            for task in tasks:
+                result = next(results)
+                if isinstance(result, _Failure):
+                    if waiting is not None:
+                        # hand out no more work and let that under way end: cutting it off is a race in the pool
+                        list(waiting)
+                        list(results)
+                    raise LearnerError(
+                        f"The learner {task.learner.name!r} failed ({task.text}): "
+                        f"{type(result.error).__name__}: {result.error}"
+                    ) from result.error
+                self.done += 1
+                if self.progress is not None:
+                    self.progress(self.done, self.total, task.text)
+                yield result
+        finally:
+            with warnings.catch_warnings():
+                # after a failure the work still under way is given up on purpose
+                warnings.simplefilter("ignore")
+                results.close()

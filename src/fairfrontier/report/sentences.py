@@ -1,0 +1,89 @@
+"""Sentences of a report that do not belong to a single result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from ..inference.lda.result import LDATest
+
+HEADLINES = {
+    "lda-shown": "A less discriminatory alternative is shown to exist.",
+    "no-evidence": "No evidence of a less discriminatory alternative; this does not show that there is none.",
+    "not-comparable": "No verdict: the algorithm's risks lie outside the estimated feasible set, so the comparison "
+    "does not apply.",
+}
+CHIPS = {"lda-shown": "alternative shown", "no-evidence": "no evidence", "not-comparable": "not comparable"}
+MEANINGS = {
+    "lda-shown": "The test rejects that there is none: some rule based on the covariates used here is no worse for "
+    "either group and no less fair, and better in at least one of these respects.",
+    "no-evidence": "The test does not reject that there is none. The data may be too few, or the learner too weak, to "
+    "find an alternative that exists.",
+    "not-comparable": "No rule based on the covariates is estimated to have such risks. Either the learner is too "
+    "weak, or the algorithm uses information outside the covariates. This shows neither an alternative nor its "
+    "absence. A stronger learner, or the algorithm's own score as a covariate, may help.",
+}
+LIMITS = (
+    "Fairness here is a gap in expected loss (risk) between two groups. It is not a finding on selection rates, nor a "
+    "legal finding.",
+    "The outcome is taken at face value: it must be measured alike in both groups. If it is known only for people who "
+    "were treated in a certain way (selective labels), the risks here are not those of everyone.",
+    "Alternatives use the covariates listed below and nothing else. With other covariates other rules exist.",
+    "If an algorithm was trained on these very rows, its risks here are too low, and the comparison favours it. "
+    "Whether it was cannot be told from the rows.",
+)
+SETTINGS = {
+    "loss": "Loss",
+    "learner": "Learner",
+    "learner_params": "Options of the learner",
+    "n_folds": "Folds of the cross-fitting",
+    "n_rep": "Repetitions of the cross-fitting",
+    "n_boot": "Bootstrap draws",
+    "bias_correction": "Bias correction",
+    "jitter": "Jitter of nuisance pairs",
+    "capacity": "Largest share of people a rule may select",
+    "bounded": "Bounds on the chance of being selected",
+    "weighted": "Sampling weights",
+    "clusters": "Clusters of rows",
+    "random_state": "Seed",
+}
+TARGET = "what treatment changes in the loss, counted as zero in the other group"
+"""What a learner predicts for a group."""
+REFERENCES = (
+    'Liu, Yiqi and Molinari, Francesca (2025): "Inference for an Algorithmic Fairness-Accuracy Frontier". The tests, '
+    "the confidence sets and the distance.",
+    'Liang, Annie, Lu, Jay, Mu, Xiaosheng and Okumura, Kyohei: "Algorithm Design: A Fairness-Accuracy Frontier". The '
+    "frontier, group skew and what it says about banning an input.",
+    'Holm, Sture (1979): "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics '
+    "6, 65-70. The p-values of several algorithms judged together.",
+)
+CITATION = (
+    'Liu, Yiqi and Molinari, Francesca (2025): "Inference for an Algorithmic Fairness-Accuracy Frontier".',
+    "fairfrontier {version}, the fairfrontier developers.",
+)
+
+
+def headline(test: LDATest) -> str:
+    """Return the verdict on one algorithm as one sentence."""
+    return HEADLINES[test.verdict]
+
+
+def explain_learner(quality: pd.DataFrame, groups: tuple[Any, Any]) -> list[str]:
+    """Say how well the learner predicts out of fold, group by group."""
+    lines = []
+    for label in groups:
+        own = quality[[group == label for group in quality["group"]]]
+        known = own["r2"].dropna()
+        if known.empty:
+            continue
+        r2 = known.median()
+        how = (
+            f"predicts {TARGET} no better than its mean"
+            if r2 <= 0.0
+            else f"explains {r2:.1%} of the variation in {TARGET}"
+        )
+        lines.append(f"Group {label}: the learner {how} (median over folds).")
+    if lines:
+        lines.append("This mixes how well the outcome is predicted and how well the group is.")
+    return lines

@@ -1,0 +1,102 @@
+"""The plain-text summary of a fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..estimator import FairFrontier
+
+_MEANING = {
+    "balanced": "the fairness-accuracy frontier is the Pareto frontier between the two best points",
+    "skewed": "the fairness-accuracy frontier runs from the best point of group {label} to the fairest point",
+}
+
+
+def summary_text(ff: FairFrontier) -> str:
+    """Describe data, points, learner quality and diagnostics of a fitted `FairFrontier`."""
+    r, b = ff.groups_
+    counts = ff.sample_.counts
+    lines = [
+        "Fairness-accuracy frontier",
+        "",
+        f"Rows        {ff.n_obs_:,} (group {r}: {counts[r]:,}, group {b}: {counts[b]:,})" + _dropped(ff),
+        f"Loss        {ff.loss_.name}",
+        f"Learner     {ff.nuisance_.learner}" + _folds(ff),
+        "",
+        *_points(ff),
+        *_regret(ff),
+        "",
+        f"Configuration: {ff.configuration_} - {_meaning(ff)}.",
+        "Directions weigh the two groups' risks in the rule; a positive weight works against a group.",
+        "",
+        "Learner quality, out of fold",
+        *_quality(ff),
+        "",
+        "Conditions behind the inference",
+        *(f"- {line}" for line in ff.diagnostics_.lines()),
+    ]
+    return "\n".join(lines)
+
+
+def _dropped(ff: FairFrontier) -> str:
+    dropped = ff.sample_.dropped
+    if not dropped:
+        return ""
+    listed = ", ".join(f"{'no group' if label is None else label}: {k:,}" for label, k in dropped.items())
+    return f"; dropped for missing values: {sum(dropped.values()):,} ({listed})"
+
+
+def _folds(ff: FairFrontier) -> str:
+    folds = ff.nuisance_.folds
+    if folds is None:
+        return " (predictions supplied from outside)"
+    text = f", {folds[0].max()} folds"
+    if len(folds) > 1:
+        text += f", {len(folds)} repetitions (medians are shown)"
+    return text
+
+
+def _points(ff: FairFrontier) -> list[str]:
+    table = ff.points_
+    width = max(len(str(name)) for name in table.index) + 2
+    columns = [max(len(str(name)), 9) + 2 for name in table.columns]
+    lines = [" " * width + "".join(f"{name:>{w}}" for name, w in zip(table.columns, columns, strict=True))]
+    for name, row in zip(table.index, table.to_numpy(), strict=True):
+        cells = "".join(f"{value:>{w}.4f}" for value, w in zip(row, columns, strict=True))
+        lines.append(f"{name:<{width}}{cells}")
+    return lines
+
+
+def _regret(ff: FairFrontier) -> list[str]:
+    """How much the learned rules leave on the table at the three points, if that was estimated."""
+    if ff.regret_ is None:
+        return []
+    q = ff.points_.to_numpy()[:, 2:]
+    q = q / np.abs(q).sum(axis=1, keepdims=True)
+    values = ff.regret_.values(q)
+    lines = [f"Estimated regret of the learned rules, taken off the risks above ({len(values)} refits):"]
+    for name, mean, spread in zip(ff.points_.index, values.mean(axis=0), values.std(axis=0, ddof=1), strict=True):
+        lines.append(f"  {name}: {mean:.4f} (from refit to refit +-{spread:.4f}) in the risk weighted by its direction")
+    return lines
+
+
+def _meaning(ff: FairFrontier) -> str:
+    if ff.configuration_ == "balanced":
+        return _MEANING["balanced"]
+    return _MEANING["skewed"].format(label=ff.configuration_.removesuffix("-skewed"))
+
+
+def _quality(ff: FairFrontier) -> list[str]:
+    lines = []
+    for label in ff.groups_:
+        own = ff.nuisance_.quality[[group == label for group in ff.nuisance_.quality["group"]]]
+        own = own.groupby("fold", as_index=False)[["r2", "log_loss", "mean_log_loss"]].median()
+        line = f"  group {label}: R2 " + " ".join(f"{value:.3f}" for value in own["r2"])
+        if np.isfinite(own["log_loss"]).all():
+            line += "; log loss " + " ".join(f"{value:.3f}" for value in own["log_loss"])
+            line += f" (of the mean: {own['mean_log_loss'].mean():.3f})"
+        lines.append(line)
+    return lines

@@ -1,0 +1,265 @@
+"""Less discriminatory alternatives one can deploy: the part of the frontier that improves on an algorithm."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..arrays import FloatArray, IntArray
+from ..bootstrap.capacity import CappedFunction
+from ..data.checks import check_risks
+from ..errors import InputError
+from ..frontier.support import SupportFunction, group_means
+from ..inference.distance.estimates import read_metric
+from ..inference.lda.witness import gains
+from .classifier import FrontierRule
+
+FINE = 1441
+"""Directions of the frontier among which the improving part is looked for."""
+SURE = 1.645
+"""Standard errors by which every gain must exceed zero for a rule not to be flagged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """Rules of the frontier that are estimated to improve on an algorithm for both groups and in the gap.
+
+    ``table`` has one line per rule, in order of direction. ``risk`` (2,) are the algorithm's own risks and
+    ``selection_rates`` (2,) the shares it treats; ``directions`` (k, 2) those of the rules.
+    """
+
+    name: str
+    groups: tuple[Any, Any]
+    risk: FloatArray
+    selection_rates: FloatArray
+    group_shares: FloatArray
+    directions: FloatArray
+    table: pd.DataFrame
+    evaluated: str
+    _make_rule: Callable[[FloatArray], FrontierRule]
+
+    def __len__(self) -> int:
+        """Return the number of rules."""
+        return len(self.table)
+
+    def rule(self, number: int) -> FrontierRule:
+        """Return the rule of one line of the table, learned from all rows and ready to be deployed."""
+        if not isinstance(number, numbers.Integral) or not -len(self) <= number < len(self):
+            raise InputError("bad-option", f"There are {len(self)} alternatives, numbered from 0; got {number!r}.")
+        return self._make_rule(self.directions[number])
+
+    def select(
+        self, preference: str | None = None, *, nearest: Any = None, metric: Any = "euclidean", flagged: bool = False
+    ) -> FrontierRule:
+        """Return the rule that serves a stated preference best.
+
+        Parameters
+        ----------
+        preference : str, optional
+            "fairest" (the default: smallest gap), "rawlsian" (smallest risk of the group worse off), "utilitarian"
+            (smallest sum of the two risks), "population" (risks weighted by the groups' shares), "best-for:<label>",
+            "largest-smallest-gain" or "most-similar" (most decisions as now).
+        nearest : pair, optional
+            Instead: the rule whose risks are nearest to this pair, a metric projection on the improving part of the
+            frontier.
+        metric
+            Distance for ``nearest``, as for `FairFrontier.distance_to_fairest`.
+        flagged : bool
+            Whether rules whose improvement is in doubt may be chosen.
+
+        Returns
+        -------
+        FrontierRule
+        """
+        return self.rule(self.choose(preference, nearest=nearest, metric=metric, flagged=flagged))
+
+    def choose(
+        self, preference: str | None = None, *, nearest: Any = None, metric: Any = "euclidean", flagged: bool = False
+    ) -> int:
+        """Return the line that `select` takes."""
+        if preference is not None and nearest is not None:
+            raise InputError("bad-option", "Give either a preference or `nearest`, and not both.")
+        open_to = np.flatnonzero(np.ones(len(self), dtype=bool) if flagged else ~self.table["flagged"].to_numpy())
+        if len(open_to) == 0:
+            found = f"all {len(self)} found are flagged; flagged=True allows them" if len(self) else "none was found"
+            raise InputError("bad-option", f"There is no alternative to choose from: {found}.")
+        if nearest is not None:
+            target = check_risks(nearest)
+            if len(target) != 1:
+                raise InputError("bad-risks", f"`nearest` must be one risk pair, got {len(target)}.")
+            distance = read_metric(metric).between
+            cost = np.array([float(distance(pair, target[0])) for pair in self.risks])
+        else:
+            cost = self._cost("fairest" if preference is None else preference)
+        return int(open_to[np.argmin(cost[open_to])])
+
+    @property
+    def risks(self) -> FloatArray:
+        """Estimated risk pairs (k, 2)."""
+        return self.table[[f"risk {label}" for label in self.groups]].to_numpy()
+
+    def _cost(self, preference: str) -> FloatArray:
+        risks, (r, b) = self.risks, self.groups
+        costs: dict[str, FloatArray] = {
+            "fairest": np.abs(risks[:, 0] - risks[:, 1]),
+            "rawlsian": risks.max(axis=1),
+            "utilitarian": risks.sum(axis=1),
+            "population": risks @ self.group_shares,
+            f"best-for:{r}": risks[:, 0],
+            f"best-for:{b}": risks[:, 1],
+            "largest-smallest-gain": -gains(risks, self.risk).min(axis=1),
+            "most-similar": -self.table["agreement"].to_numpy(),
+        }
+        if preference not in costs:
+            raise InputError("bad-option", f"`preference` must be one of {list(costs)}, got {preference!r}.")
+        return costs[preference]
+
+    def summary(self) -> str:
+        """Say in plain words what was found and what that does not show."""
+        r, b = self.groups
+        lines = [
+            f"Alternatives to {self.name}, whose risks are {self.risk[0]:.4f} ({r}) and {self.risk[1]:.4f} ({b}), "
+            f"gap {abs(self.risk[0] - self.risk[1]):.4f}."
+        ]
+        if len(self) == 0:
+            lines.append(
+                "No rule of the estimated frontier has lower risks for both groups and a smaller gap. This does not "
+                "prove that there is none."
+            )
+            return "\n".join(lines)
+        flagged = int(self.table["flagged"].sum())
+        lines.append(f"{len(self)} rules of the estimated frontier improve on it; risks are {self.evaluated}.")
+        if flagged:
+            lines.append(
+                f"{flagged} of them are flagged: at least one of their three gains is within {SURE} standard errors of "
+                "nothing, as it must be at the ends of the improving part."
+            )
+        lines += [self._sentence(line) for _, line in self.table[self.table["role"] != ""].iterrows()]
+        lines.append(
+            "Standard errors are those of single rules chosen from the same estimates. Whether an alternative exists "
+            "at all is what `test_lda` tests."
+        )
+        return "\n".join(lines)
+
+    def _sentence(self, line: Any) -> str:
+        r, b = self.groups
+        risks = f"risks {line[f'risk {r}']:.4f} ({r}) and {line[f'risk {b}']:.4f} ({b})"
+        gained = (
+            f"gains {line[f'gain {r}']:.4f} ({r}), {line[f'gain {b}']:.4f} ({b}) and {line['gain in gap']:.4f} (gap)"
+        )
+        treated = f"treats {line[f'treated {r}']:.1%} ({r}) and {line[f'treated {b}']:.1%} ({b})"
+        same = f"agrees with {line['agreement']:.1%} of the decisions now"
+        return f"- {line['role']}: {risks}; {gained}; {treated}; {same}{'; flagged' if line['flagged'] else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """The algorithm in use on the rows of evaluation: ``decisions`` and expected ``losses`` (n,)."""
+
+    name: str
+    decisions: FloatArray
+    losses: FloatArray
+
+
+def find_alternatives(
+    choosing: SupportFunction | CappedFunction,
+    evaluating: SupportFunction | CappedFunction,
+    frontier_directions: FloatArray,
+    e_choosing: FloatArray,
+    current: Current,
+    groups: tuple[Any, Any],
+    n: int,
+    evaluated: str,
+    make_rule: Callable[[FloatArray], FrontierRule],
+) -> Alternatives:
+    """Walk the improving part of the frontier and evaluate ``n`` of its rules.
+
+    ``choosing`` tells which of the ``frontier_directions`` (k, 2) improve on risks ``e_choosing``; ``evaluating`` gives
+    the risks that are reported, on the rows of ``current``. They may be the same.
+    """
+    s = evaluating.scores
+    risk = group_means(current.losses, s.is_r, s.weight)[0]
+    rates = group_means(current.decisions, s.is_r, s.weight)[0]
+    points = choosing.estimate.support_set(frontier_directions)
+    chosen = _improving(points, e_choosing, n)
+    q = frontier_directions[chosen]
+    lines = [_evaluate(evaluating, direction, current, risk, groups) for direction in q]
+    table = pd.DataFrame(lines, columns=None if lines else _columns(groups))
+    table.insert(0, "role", _roles(points[chosen], groups))
+    for j, label in enumerate(groups):
+        table.insert(1 + j, f"direction {label}", q[:, j])
+    return Alternatives(current.name, groups, risk, rates, evaluating.mu, q, table, evaluated, make_rule)
+
+
+def _improving(points: FloatArray, e: FloatArray, n: int) -> IntArray:
+    """Numbers of ``n`` points spread over the run of improving ones about that with the largest smallest gain."""
+    smallest = gains(points, e).min(axis=1)
+    best = int(np.argmax(smallest))
+    nothing = 1e-12 * float(np.abs(e).max())  # prefix sums round
+    if smallest[best] <= nothing:
+        return np.empty(0, dtype=np.intp)
+    worse = np.flatnonzero(smallest <= nothing)
+    first = int(worse[worse < best].max(initial=-1)) + 1
+    last = int(worse[worse > best].min(initial=len(points))) - 1
+    run = np.arange(first, last + 1)
+    # neighbouring directions between two breakpoints share one rule: count it once
+    run = run[np.append(True, (np.diff(points[run], axis=0) != 0.0).any(axis=1))]
+    chosen = np.unique(np.linspace(0, len(run) - 1, n).round().astype(np.intp))
+    fairest = int(np.argmin(np.abs(points[run, 0] - points[run, 1])))
+    if len(chosen) > 2 and fairest not in chosen:
+        # the fairest rule takes the place of its nearest neighbour that is not an end
+        chosen[1 + int(np.argmin(np.abs(chosen[1:-1] - fairest)))] = fairest
+    result: IntArray = run[np.sort(chosen)]
+    return result
+
+
+def _roles(points: FloatArray, groups: tuple[Any, Any]) -> list[str]:
+    roles = [""] * len(points)
+    if len(points) == 0:
+        return roles
+    named = (
+        (f"most accurate for {groups[0]}", points[:, 0]),
+        (f"most accurate for {groups[1]}", points[:, 1]),
+        ("fairest", np.abs(points[:, 0] - points[:, 1])),
+    )
+    for role, cost in named:
+        k = int(np.argmin(cost))
+        roles[k] = f"{roles[k]}, {role}" if roles[k] else role
+    return roles
+
+
+def _columns(groups: tuple[Any, Any]) -> list[str]:
+    r, b = groups
+    columns = [f"risk {r}", f"risk {b}", f"se {r}", f"se {b}", f"gain {r}", f"gain {b}", "gain in gap"]
+    columns += [f"se gain {r}", f"se gain {b}", "se gain in gap", f"treated {r}", f"treated {b}"]
+    return [*columns, "agreement", "flagged"]
+
+
+def _evaluate(
+    function: SupportFunction | CappedFunction,
+    q: FloatArray,
+    current: Current,
+    risk: FloatArray,
+    groups: tuple[Any, Any],
+) -> dict[str, Any]:
+    """Risks, gains over the algorithm, their standard errors, treated shares and agreement of one rule."""
+    s = function.scores
+    moved = np.asarray(function.treated(q), dtype=float)
+    treatment = moved if s.lower is None or s.spread is None else s.lower + s.spread * moved
+    losses = s.l0 + s.dl * moved
+    own, covariance = group_means(losses, s.is_r, s.weight, s.clusters)
+    gain = gains(own, risk)
+    _, gained = group_means(current.losses - losses, s.is_r, s.weight, s.clusters)
+    # |e*_r - e*_b| - |e_r - e_b| is the difference between the groups' means of sign* loss* - sign loss
+    signs = [1.0 if pair[0] >= pair[1] else -1.0 for pair in (risk, own)]
+    _, gap = group_means(signs[0] * current.losses - signs[1] * losses, s.is_r, s.weight, s.clusters)
+    errors = np.sqrt([gained[0, 0], gained[1, 1], gap[0, 0] + gap[1, 1] - 2.0 * gap[0, 1]])
+    rates = group_means(treatment, s.is_r, s.weight)[0]
+    same = treatment * current.decisions + (1.0 - treatment) * (1.0 - current.decisions)
+    values = [*own, *np.sqrt(np.diag(covariance)), *gain, *errors, *rates, float(np.average(same, weights=s.weight))]
+    return dict(zip(_columns(groups), [*values, bool((gain < SURE * errors).any())], strict=True))

@@ -1,0 +1,390 @@
+"""Rules one can deploy: scikit-learn classifiers that attain a chosen point of the frontier.
+
+The rule of a direction q treats x where k(x) = q'M t(x) is positive, with t the nuisance pair and M = diag(1 / mu).
+With q = -(w_r, w_b) it minimises w_r e_r + w_b e_b. The group is needed to learn t and never to apply the rule.
+"""
+
+from __future__ import annotations
+
+import difflib
+import numbers
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from ..arrays import ArrayLike, FloatArray
+from ..bootstrap.capacity import (
+    NO_CUTOFF,
+    CappedFunction,
+    cap,
+    check_capacity,
+    fairest_direction,
+    find_cutoff,
+    lowest_level,
+)
+from ..data.checks import check_bounds, check_directions, check_n_jobs, check_probabilities
+from ..data.losses import Loss, get_loss
+from ..data.reading import LARGEST, SMALLEST, read_column, read_covariates, to_float
+from ..data.sample import Sample, make_sample
+from ..errors import InputError, NotFittedError
+from ..frontier.plane import U1, U2
+from ..frontier.sets import sharp_fairest
+from ..frontier.support import SupportFunction, build_support_function, make_scores
+from ..learning.cross_fitting import as_seed, cross_fit, fit_on_all
+from ..learning.learners import Learner, child_seeds, read_learner
+
+PREFERENCES = ("utilitarian", "population", "majority", "rawlsian", "egalitarian")
+"""Named weights; besides, "best-for:<label>"."""
+
+
+def preferred_direction(
+    weights: Any,
+    direction: ArrayLike | None,
+    groups: tuple[Any, Any],
+    mu: FloatArray,
+    function: Callable[[], SupportFunction | CappedFunction],
+) -> FloatArray:
+    """Unit direction (2,) of a preference: weights of the two groups' risks, a name, or any direction.
+
+    ``function`` is called, and may then take its time, only for preferences that depend on the attainable risks.
+    """
+    if direction is not None:
+        if weights is not None:
+            raise InputError("bad-option", "Give either `weights` or `direction`, and not both.")
+        q = check_directions(direction)
+        if len(q) != 1:
+            raise InputError("bad-direction", f"A rule has one direction, got {len(q)}.")
+        return _unit(q[0])
+    if weights is None:
+        weights = "utilitarian"
+    if not isinstance(weights, str):
+        return _unit(-_read_weights(weights))
+    if weights == "utilitarian":
+        return _unit(np.array([-1.0, -1.0]))
+    if weights == "population":
+        return _unit(-mu)
+    if weights == "majority":
+        return (U1 if mu[0] >= mu[1] else U2).copy()
+    if weights.startswith("best-for:"):
+        labels = [str(label) for label in groups]
+        wanted = weights.removeprefix("best-for:")
+        if wanted not in labels:
+            raise InputError("unknown-group", f"{weights!r} names no group; the groups are {labels}.")
+        return (U1, U2)[labels.index(wanted)].copy()
+    if weights == "rawlsian":
+        # min over rules of the larger risk = max over weights w of min over rules of w'e, so w minimises h(-w)
+        attained = function().plug_in()
+        return lowest_level(attained.h, np.pi, 1.5 * np.pi)
+    if weights == "egalitarian":
+        support = function()
+        if isinstance(support, CappedFunction):
+            return fairest_direction(support)
+        return _unit(sharp_fairest(support)[1])
+    names = [*PREFERENCES, *(f"best-for:{label}" for label in groups)]
+    close = difflib.get_close_matches(weights, names, n=1)
+    raise InputError(
+        "bad-option",
+        f"`weights` must be a pair of non-negative numbers or one of {names}, got {weights!r}."
+        + (f" Did you mean {close[0]!r}?" if close else ""),
+    )
+
+
+class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A decision rule on the fairness-accuracy frontier, as a scikit-learn classifier.
+
+    Parameters
+    ----------
+    loss, learner
+        As for `FairFrontier`.
+    weights : pair of non-negative numbers or str, optional
+        How much the risk of each group counts, in the order of ``groups``; or "utilitarian" (equally, the default),
+        "population" (by the groups' shares), "majority" (only the larger group), "best-for:<label>" (only that group),
+        "rawlsian" (the smallest risk of the group worse off) or "egalitarian" (the fairest point). The last two are
+        estimated from the training rows by cross-fitting.
+    capacity : float, optional
+        Largest share of people to be treated. The cut-off is fitted on the training rows.
+    direction : pair, optional
+        Any direction of the circle instead of weights; negative coordinates want low risks.
+    lower, upper : number or function of X, optional
+        Bounds on every person's chance of treatment; a function maps covariates, a pandas frame or an array (n, p), to
+        bounds (n,).
+    learner_params, groups, positive
+        As for `FairFrontier`. Without ``positive`` the larger of two labels counts as 1, as everywhere in scikit-learn.
+    n_folds : int
+        Folds for estimating the direction of "rawlsian" and "egalitarian".
+    n_jobs, random_state
+        Parallel jobs, and seed of the learner and the folds.
+
+    Attributes
+    ----------
+    direction_ : (2,) array
+        The unit direction.
+    groups_ : (label, label)
+        The groups in the order of every pair.
+    group_shares_ : (2,) array
+        Shares of the groups in the training rows.
+    classes_ : (2,) array
+        What decisions 0 and 1 are called.
+    cutoff_ : Cutoff
+        Value of `decision_function` above which people are treated, and the chance of those at it.
+
+    Examples
+    --------
+    >>> from fairfrontier import FrontierRule
+    >>> from fairfrontier.datasets import make_liu_molinari
+    >>> X, y, group = make_liu_molinari(1000, random_state=0)
+    >>> rule = FrontierRule(learner="factored-logit", weights="population", capacity=0.1, random_state=0)
+    >>> rule.fit(X, y, sensitive_features=group).predict_proba(X)[:, 1].mean().round(6)
+    np.float64(0.1)
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss | Callable[..., Any] = "classification",
+        learner: Any = "logit-lasso",
+        weights: Any = None,
+        capacity: float | None = None,
+        *,
+        direction: ArrayLike | None = None,
+        lower: Any = None,
+        upper: Any = None,
+        learner_params: Mapping[str, Any] | None = None,
+        groups: tuple[Any, Any] | None = None,
+        positive: Any = None,
+        n_folds: int = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.learner = learner
+        self.weights = weights
+        self.capacity = capacity
+        self.direction = direction
+        self.lower = lower
+        self.upper = upper
+        self.learner_params = learner_params
+        self.groups = groups
+        self.positive = positive
+        self.n_folds = n_folds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        sensitive_features: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+    ) -> Self:
+        """Learn the rule from covariates ``X``, outcomes ``y`` and groups ``sensitive_features`` of the same rows.
+
+        ``clusters`` keep rows together in the folds in which the learner is tuned, and in those that "rawlsian" and
+        "egalitarian" need.
+        """
+        check_n_jobs(self.n_jobs)
+        loss = get_loss(self.loss)
+        learner = read_learner(self.learner, self.learner_params)
+        table = self._covariates(X, reset=True)
+        outcome, positive, classes = self._labels(y, loss)
+        sample = make_sample(
+            table,
+            outcome,
+            sensitive_features,
+            groups=self.groups,
+            sample_weight=sample_weight,
+            clusters=clusters,
+            positive=positive,
+            binary=loss.binary_outcome,
+        )
+        if self.capacity is not None:
+            check_capacity(self.capacity)
+        l0, l1 = loss.at_decisions(sample.y)
+        dl = l1 - l0
+        direction_seed, fit_seed = child_seeds(as_seed(self.random_state), 2)
+
+        def function() -> SupportFunction | CappedFunction:
+            nuisance = cross_fit(
+                sample, dl, learner, n_folds=self.n_folds, n_jobs=self.n_jobs, random_state=direction_seed
+            )
+            lower, upper = self._bounds(sample.X, sample.n_obs)
+            t = nuisance.predictions[0]
+            scores = make_scores(l0, dl, t, sample.is_r, sample.weight, lower=lower, upper=upper)
+            whole = build_support_function(scores)
+            return whole if self.capacity is None else cap(whole, self.capacity)
+
+        q = preferred_direction(self.weights, self.direction, sample.groups, np.array(sample.mu), function)
+        return self._settle(sample, classes, q, self._learn(sample, dl, q, learner, fit_seed))
+
+    def _learn(self, sample: Sample, dl: FloatArray, q: FloatArray, learner: Learner, seed: Any) -> Any:
+        """Learn from all rows what `_k` needs."""
+        return fit_on_all(sample, dl, learner, n_jobs=self.n_jobs, random_state=seed)
+
+    def _settle(self, sample: Sample, classes: Any, q: FloatArray, fitted: Any) -> Self:
+        """Take a direction and what was learned, and fit the cut-off."""
+        self.classes_ = classes
+        self.groups_, self.group_shares_ = sample.groups, np.array(sample.mu)
+        self.direction_, self._fitted = q, fitted
+        self.cutoff_ = NO_CUTOFF
+        self._recalibrate(sample.X, sample.weight)
+        return self
+
+    def recalibrate(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the cut-off again, to the rows of another population; the order in which people are treated stays."""
+        table = self._read(X)
+        weight = np.ones(len(table))
+        if sample_weight is not None:
+            column = read_column(sample_weight, "sample_weight")
+            weight = to_float(column.values, "sample_weight", "bad-weights", "Give one number per row.")
+            if len(weight) != len(table) or not (np.isfinite(weight) & (weight >= 0.0)).all() or weight.max() == 0.0:
+                raise InputError(
+                    "bad-weights", "sample_weight must be one finite, non-negative number per row, not all zero."
+                )
+            if not SMALLEST <= float(weight.max()) <= LARGEST:
+                raise InputError(
+                    "bad-weights",
+                    f"The largest sample_weight is {weight.max():.3g}; it must lie between {SMALLEST:g} and "
+                    f"{LARGEST:g}. Only ratios of weights matter: divide them by their mean.",
+                )
+        self._recalibrate(table, weight)
+        return self
+
+    def _recalibrate(self, table: Any, weight: FloatArray) -> None:
+        lower, upper = self._bounds(table, len(weight))
+        if self.capacity is not None:
+            self.cutoff_ = find_cutoff(self._k(table), weight, self.capacity, lower, upper - lower)
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Return k (n,): by how much treating each person serves the weighted sum of the two risks."""
+        return self._k(self._read(X))
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Return the chances (n, 2) of decisions 0 and 1; strictly between 0 and 1 only at the cut-off or by bounds."""
+        table = self._read(X)
+        k = self._k(table)
+        lower, upper = self._bounds(table, len(k))
+        treated = lower + (upper - lower) * self.cutoff_.treatment(k)
+        return np.column_stack([1.0 - treated, treated])
+
+    def predict(self, X: ArrayLike) -> Any:
+        """Return each person's more likely decision, 0 where both are equally likely; `draw` decides by lot."""
+        chance = self.predict_proba(X)[:, 1]
+        return self.classes_[(chance > 0.5).astype(np.intp)]
+
+    def draw(self, X: ArrayLike, random_state: Any = None) -> Any:
+        """Return decisions drawn with the chances of `predict_proba`."""
+        chance = self.predict_proba(X)[:, 1]
+        return self.classes_[(np.random.default_rng(random_state).random(len(chance)) < chance).astype(np.intp)]
+
+    def _k(self, table: Any) -> FloatArray:
+        t, p = self._fitted.predict(table).delta_theta, self.direction_ / self.group_shares_
+        k: FloatArray = t[:, 0] * p[0] + t[:, 1] * p[1]
+        return k
+
+    def _read(self, X: ArrayLike) -> Any:
+        self._check_fitted()
+        return self._covariates(X, reset=False)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "direction_"):
+            raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit` first.")
+
+    def _covariates(self, X: ArrayLike, *, reset: bool) -> Any:
+        """Return complete covariates: a frame with its columns, or an array of numbers."""
+        with _scikit_learn_errors("bad-features"):
+            if not nw.dependencies.is_into_dataframe(X):
+                return validate_data(self, X, reset=reset, dtype=np.float64)
+            covariates = read_covariates(X)  # as a pandas frame, whose names every version of scikit-learn reads
+            validate_data(self, covariates.table, skip_check_array=True, reset=reset)
+        if covariates.missing:
+            counts = ", ".join(f"{name} ({int(gap.sum())})" for name, gap in covariates.missing.items())
+            raise InputError("missing-values", f"Missing values (NaN) in {counts}: fill them in.")
+        if not len(covariates.table):
+            raise InputError("empty-data", "There are no rows: X has 0 sample(s).")
+        return covariates.at(np.arange(len(covariates.table)))
+
+    def _bounds(self, table: Any, n: int) -> tuple[FloatArray, FloatArray]:
+        given = [_bound(name, value, table, n) for name, value in (("lower", self.lower), ("upper", self.upper))]
+        return check_bounds(given[0], given[1], n)
+
+    def _labels(self, y: ArrayLike, loss: Loss) -> tuple[Any, Any, Any]:
+        """Return the outcome as a column, the label counted as 1 (None if none is needed), the names of decisions."""
+        if y is None:
+            raise InputError("outcome-not-binary", "This rule requires y to be passed, but the target y is None.")
+        if not loss.binary_outcome and self.positive is None:
+            return y, None, np.array([0, 1])
+        with _scikit_learn_errors("outcome-not-binary"):
+            plain = np.asarray(y)
+            if plain.ndim > 1:
+                y = plain = column_or_1d(plain, warn=True)
+            missing = int(read_column(y, "y").missing.sum())
+            if missing:
+                raise InputError("missing-values", f"Missing values (NaN) in y ({missing}): fill them in.")
+            check_classification_targets(plain)
+        labels = np.unique(plain)
+        if len(labels) > 2:
+            raise InputError(
+                "outcome-not-binary",
+                f"Only binary classification is supported. The type of the target is multiclass: y has {len(labels)} "
+                f"values, such as {labels[:3].tolist()}; merge them into two.",
+            )
+        if len(labels) == 1:
+            raise InputError("constant-outcome", f"y has one class only, {labels[0]!r}: nothing to predict.")
+        positive = labels[-1] if self.positive is None else self.positive
+        return y, positive, labels if positive == labels[-1] else labels[::-1]
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what scikit-learn may expect: two classes, no missing values."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = False
+        return tags
+
+
+@contextmanager
+def _scikit_learn_errors(code: str) -> Iterator[None]:
+    """Pass on what scikit-learn finds wrong with an input as an error of ours, in its words."""
+    try:
+        with np.errstate(invalid="ignore"):  # infinite numbers are summed and cast before they are refused
+            yield
+    except InputError:
+        raise
+    except ValueError as error:
+        text = str(error)
+        known = {"contains NaN": "missing-values", "contains infinity": "non-finite"}
+        raise InputError(next((own for part, own in known.items() if part in text), code), text) from error
+
+
+def _bound(name: str, value: Any, table: Any, n: int) -> FloatArray | None:
+    if value is None or (isinstance(value, numbers.Real) and not isinstance(value, bool)):
+        return value  # type: ignore[return-value]
+    if not callable(value):
+        raise InputError("bad-bounds", f"`{name}` must be a number or a function of X, got {type(value).__name__}.")
+    return check_probabilities(value(table), name, n, code="bad-bounds")
+
+
+def _read_weights(weights: Any) -> FloatArray:
+    try:
+        pair = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError):
+        pair = np.empty(0)
+    if pair.shape != (2,) or not np.isfinite(pair).all() or (pair < 0.0).any() or not pair.any():
+        raise InputError(
+            "bad-option",
+            "`weights` must be a name or a pair of non-negative numbers, one per group and not both zero, got "
+            f"{weights!r}.",
+        )
+    return pair
+
+
+def _unit(q: FloatArray) -> FloatArray:
+    unit: FloatArray = q / np.hypot(*q)
+    return unit

@@ -1,0 +1,179 @@
+"""What a rule does on rows it has not seen: risks, selection rates and error rates by group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..arrays import ArrayLike, BoolArray, FloatArray
+from ..data.checks import check_probabilities
+from ..data.losses import Loss, get_loss
+from ..data.reading import read_column
+from ..data.sample import Sample, make_sample
+from ..errors import InputError, MissingDependencyError
+from ..frontier.support import group_means
+from .classifier import FrontierRule
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How a rule fares in each of two groups, in the order of ``groups``.
+
+    ``table`` has one line per group: rows, risk, selection rate, and for a binary outcome false positive and false
+    negative rate, each with a standard error. ``gap`` is the difference between the groups' risks, first less second,
+    and ``gap_error`` its standard error.
+    """
+
+    groups: tuple[Any, Any]
+    table: pd.DataFrame
+    gap: float
+    gap_error: float
+    _sample: Sample
+    _decisions: FloatArray
+
+    @property
+    def risks(self) -> FloatArray:
+        """The pair of risks (2,)."""
+        return self.table["risk"].to_numpy()
+
+    def metric_frame(self, metrics: Any = None) -> Any:
+        """Return a fairlearn `MetricFrame` of the decisions, for everything else that fairlearn offers.
+
+        ``metrics`` as for `fairlearn.metrics.MetricFrame`; default accuracy and selection rate. Needs 0/1 decisions.
+        """
+        try:
+            from fairlearn.metrics import MetricFrame, selection_rate
+        except ImportError as error:
+            raise MissingDependencyError("`metric_frame` needs fairlearn, which is not installed.") from error
+        from sklearn.metrics import accuracy_score
+
+        if not np.isin(self._decisions, (0.0, 1.0)).all() or not self._sample.binary_outcome:
+            raise InputError("bad-decisions", "A MetricFrame needs 0/1 decisions and outcomes; these are not.")
+        if metrics is None:
+            metrics = {"accuracy": accuracy_score, "selection_rate": selection_rate}
+        weight = self._sample.weight if self._sample.weighted else None
+        names = metrics if isinstance(metrics, dict) else {"metric": metrics}
+        params: Any = None if weight is None else {name: {"sample_weight": weight} for name in names}
+        if weight is not None and not isinstance(metrics, dict):
+            params = {"sample_weight": weight}
+        return MetricFrame(
+            metrics=metrics,
+            y_true=self._sample.y.astype(int),
+            y_pred=self._decisions.astype(int),
+            sensitive_features=pd.Series(
+                np.where(self._sample.is_r, *[np.array(label, dtype=object) for label in self.groups]), name="group"
+            ),
+            sample_params=params,
+        )
+
+
+def evaluate(
+    rule: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    sensitive_features: ArrayLike,
+    *,
+    loss: str | Loss | Callable[..., Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    groups: tuple[Any, Any] | None = None,
+    positive: Any = None,
+) -> Evaluation:
+    """Evaluate a rule on rows with known outcomes, best on rows from which it has not learned.
+
+    Parameters
+    ----------
+    rule : FrontierRule, any classifier, or decisions (n,)
+        A `FrontierRule` is evaluated with its chances of treatment; another classifier with its predictions, which must
+        be the labels of y or 0/1; decisions are chances in [0, 1].
+    X, y, sensitive_features : covariates, outcomes and groups of the same rows
+    loss : optional
+        As for `FairFrontier`; default that of the rule, or "classification".
+    sample_weight, clusters : columns (n,), optional
+        Sampling weights; clusters, for the standard errors.
+    groups, positive : optional
+        As for `FairFrontier`; default those of the rule.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> from fairfrontier import FrontierRule, evaluate
+    >>> from fairfrontier.datasets import make_liu_molinari
+    >>> X, y, group = make_liu_molinari(2000, random_state=0)
+    >>> rule = FrontierRule(learner="factored-logit", random_state=0)
+    >>> rule = rule.fit(X[:1000], y[:1000], sensitive_features=group[:1000])
+    >>> evaluate(rule, X[1000:], y[1000:], group[1000:]).table["risk"].round(2).tolist()
+    [0.43, 0.37]
+    """
+    ours = isinstance(rule, FrontierRule)
+    chosen = get_loss((rule.loss if ours else "classification") if loss is None else loss)
+    if ours:
+        rule._check_fitted()
+        groups = rule.groups_ if groups is None else groups
+        if positive is None and not np.array_equal(rule.classes_, [0, 1]):
+            positive = rule.classes_[1]
+    sample = make_sample(
+        X,
+        y,
+        sensitive_features,
+        groups=groups,
+        sample_weight=sample_weight,
+        clusters=clusters,
+        positive=positive,
+        binary=chosen.binary_outcome,
+    )
+    a = _decisions(rule, X, sample, positive, read_column(y, "y").values)
+    l0, l1 = chosen.at_decisions(sample.y)
+    means = {"risk": group_means(l0 + a * (l1 - l0), sample.is_r, sample.weight, sample.clusters)}
+    means["selection rate"] = group_means(a, sample.is_r, sample.weight, sample.clusters)
+    if sample.binary_outcome:
+        for name, value, wrong in (("false positive rate", 0.0, a), ("false negative rate", 1.0, 1.0 - a)):
+            means[name] = _rates(sample, sample.y == value, wrong)
+    columns: dict[str, Any] = {"rows": list(sample.counts.values())}
+    for name, (mean, covariance) in means.items():
+        columns |= {name: mean, f"se {name}": np.sqrt(np.diag(covariance))}
+    table = pd.DataFrame(columns, index=pd.Index(list(sample.groups), name="group"))
+    risk, covariance = means["risk"]
+    error = float(np.sqrt(covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]))
+    return Evaluation(sample.groups, table, float(risk[0] - risk[1]), error, sample, a)
+
+
+def _decisions(rule: Any, X: ArrayLike, sample: Sample, positive: Any, labels: Any) -> FloatArray:
+    if isinstance(rule, FrontierRule):
+        chances: FloatArray = rule.predict_proba(X)[:, 1]
+        return chances
+    if not hasattr(rule, "predict"):
+        return check_probabilities(rule, "rule", sample.n_obs, code="bad-decisions")
+    predicted = read_column(rule.predict(X), "predictions of the rule").values
+    if positive is not None and np.isin(predicted, labels).all():
+        predicted = predicted == positive
+    elif not np.isin(predicted, (0, 1)).all():
+        raise InputError(
+            "bad-decisions",
+            "Predictions of the rule must be labels of y, with `positive`, or 0/1; got "
+            f"{predicted[~np.isin(predicted, (0, 1))][0]!r}. Chances of deciding 1 are passed instead of the rule.",
+        )
+    return check_probabilities(predicted, "predictions of the rule", sample.n_obs, code="bad-decisions")
+
+
+def _rates(sample: Sample, among: BoolArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Share of wrong decisions among some rows of each group, and its variance; nan where a group has none of them."""
+    rates, variances = np.full(2, np.nan), np.full(2, np.nan)
+    for g, member in enumerate((sample.is_r, ~sample.is_r)):
+        rows = np.flatnonzero(among & member & (sample.weight > 0.0))
+        if len(rows) == 0:
+            continue
+        weight = sample.weight[rows] / sample.weight[rows].sum()
+        rates[g] = float((weight * wrong[rows]).sum())
+        influence = weight * (wrong[rows] - rates[g])
+        if sample.clusters is not None:
+            influence = np.bincount(sample.clusters[rows], influence)
+        variances[g] = float((influence**2).sum())
+    return rates, np.diag(variances)

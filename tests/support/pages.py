@@ -1,0 +1,118 @@
+"""Running the code blocks of a page of Markdown, and comparing what they print with what the page shows.
+
+``python`` blocks of a page run in order, in one namespace and in one working directory. A ``text`` block shows what the
+``python`` block before it printed. ``sh`` blocks run; ``console`` blocks run line by line and show what each line
+prints, where a line ``...`` stands for any lines. Other languages are data. A block that cannot run here is preceded
+by a comment ``% not run: reason`` (or the same as an HTML comment).
+"""
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_BLOCK = re.compile(
+    r"(?:^(?:% not run: (?P<why>[^\n]+)|<!-- not run: (?P<html>[^\n]+?) -->)\n\s*)?"
+    r"^```(?P<language>[\w{}-]*)[^\n]*\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+_RUN = {"python", "sh", "console"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: its language, its text, the line it starts at, and why it is not run (or None)."""
+
+    language: str
+    text: str
+    line: int
+    not_run: str | None
+
+
+def blocks(path):
+    """Return the fenced blocks of a page, in order."""
+    page = Path(path).read_text(encoding="utf-8")
+    return [
+        Block(m["language"], m["text"], page.count("\n", 0, m.start("text")) + 1, m["why"] or m["html"])
+        for m in _BLOCK.finditer(page)
+    ]
+
+
+def same_words_and_numbers(found, shown):
+    """Whether two texts agree word by word, numbers up to 0.02 (learners differ a little by platform)."""
+    found_words, shown_words = found.split(), shown.split()
+    return len(found_words) == len(shown_words) and all(map(_same_word, found_words, shown_words))
+
+
+def _same_word(one, other):
+    try:
+        return abs(float(one.strip("%(),;:")) - float(other.strip("%(),;:"))) <= 0.02
+    except ValueError:
+        return one == other
+
+
+def same_with_gaps(found, shown):
+    """As `same_words_and_numbers`, where a line ``...`` of what is shown stands for any lines, also none."""
+    found_lines, shown_lines = found.rstrip().splitlines(), shown.rstrip().splitlines()
+    if not shown_lines:
+        return not found_lines
+    if shown_lines[0].strip() == "...":
+        rest = "\n".join(shown_lines[1:])
+        return not rest or any(same_with_gaps("\n".join(found_lines[k:]), rest) for k in range(len(found_lines) + 1))
+    if not found_lines or not same_words_and_numbers(found_lines[0], shown_lines[0]):
+        return False
+    return same_with_gaps("\n".join(found_lines[1:]), "\n".join(shown_lines[1:]))
+
+
+def run_page(path, folder):
+    """Run the blocks of a page in `folder`; return how many ran. Output that differs from the page fails."""
+    names, printed, ran = {"__name__": "page"}, "", 0
+    for block in blocks(path):
+        where = f"{Path(path).name}, line {block.line}"
+        if block.not_run is not None:
+            continue
+        if block.language == "text":
+            assert same_with_gaps(printed, block.text), f"{where}: printed was\n{printed}"
+        elif block.language == "python":
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output), contextlib.chdir(folder):
+                exec(compile("\n" * (block.line - 1) + block.text, str(path), "exec"), names)
+            printed = output.getvalue()
+        elif block.language == "sh":
+            done = _shell(block.text, folder)
+            assert done.returncode == 0, f"{where}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+        elif block.language == "console":
+            for command, shown in _sessions(block.text):
+                done = _shell(command, folder)
+                assert same_with_gaps(done.stdout + done.stderr, shown), (
+                    f"{where}: printed was\n{done.stdout}{done.stderr}"
+                )
+        ran += block.language in _RUN
+    return ran
+
+
+def _sessions(text):
+    """Return the pairs of command and output of a console block."""
+    parts = re.split(r"^\$ ", text, flags=re.M)
+    assert not parts[0].strip(), "a console block starts with '$ command'"
+    for part in parts[1:]:
+        lines = part.splitlines()
+        length = 1
+        while lines[length - 1].endswith("\\"):
+            length += 1
+        yield "\n".join(lines[:length]), "\n".join(lines[length:])
+
+
+def _shell(command, folder):
+    """Run a command with the programs of this Python first in the path and a terminal of fixed width."""
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+    }
+    return subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
