@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray, SignArray
+from ..data.checks import check_bounds, check_directions, check_risks
 from . import sweep
 from .plane import improvement_corners, intersect_half_planes
 
