@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from .arrays import ArrayLike, FloatArray
-from .bootstrap.capacity import CappedFunction, cap, check_capacity
+from .bootstrap.capacity import CappedFunction, cap
+from .data.checks import check_capacity
 from .errors import InputError
 from .frontier.sets import configuration, frontier_angles
 from .frontier.support import SupportFunction, build_support_function, group_means, make_scores

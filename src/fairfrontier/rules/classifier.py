@@ -20,16 +20,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..arrays import ArrayLike, FloatArray
-from ..bootstrap.capacity import (
-    NO_CUTOFF,
-    CappedFunction,
-    cap,
-    check_capacity,
-    fairest_direction,
-    find_cutoff,
-    lowest_level,
-)
-from ..data.checks import check_bounds, check_directions, check_n_jobs, check_probabilities
+from ..bootstrap.capacity import NO_CUTOFF, CappedFunction, cap, fairest_direction, find_cutoff, lowest_level
+from ..data.checks import check_bounds, check_capacity, check_directions, check_n_jobs, check_probabilities
 from ..data.losses import Loss, get_loss
 from ..data.reading import LARGEST, SMALLEST, read_column, read_covariates, to_float
 from ..data.sample import Sample, make_sample

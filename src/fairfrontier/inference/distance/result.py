@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from ...arrays import FloatArray
+from ...data.checks import check_level
 from ...errors import EmptySetWarning, InputError
 from ...frontier.sets import Position
-from ..p_values import check_level, confidence_text
+from ..p_values import confidence_text
 from .estimates import Fairest, Method, Metric
 
 _CASES: dict[Position, str] = {
