@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from .bootstrap.capacity import cap, capped_frontier
 from .data.checks import check_alpha, check_bounds, check_n_jobs, check_probabilities
 from .data.losses import Loss, get_loss
 from .data.reading import read_column
+from .data.risks import Risks
 from .data.sample import Sample, make_sample
 from .errors import InputError, NotFittedError
 from .frontier.regret import Regret, check_refits, estimate_regret
@@ -34,32 +34,6 @@ from .learning.cross_fitting import as_seed, cross_fit
 from .learning.cross_fitting import external_nuisance as take_external_nuisance
 from .learning.learners import child_seeds, read_learner
 from .progress import progress_bar
-
-
-@dataclass(frozen=True, slots=True)
-class Risks:
-    """Risk pair of an algorithm: the mean loss in each group, in the order of ``groups``."""
-
-    groups: tuple[Any, Any]
-    risk: FloatArray
-    standard_error: FloatArray
-    selection_rate: FloatArray
-
-    @property
-    def gap(self) -> float:
-        """First group's risk minus the second's."""
-        return float(self.risk[0] - self.risk[1])
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per group: risk, standard error, selection rate."""
-        return pd.DataFrame(
-            {
-                "risk": self.risk,
-                "standard_error": self.standard_error,
-                "selection_rate": self.selection_rate,
-            },
-            index=pd.Index(self.groups, name="group"),
-        )
 
 
 class FrontierEstimator(BaseEstimator):  # type: ignore[misc]

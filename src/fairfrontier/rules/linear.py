@@ -63,14 +63,18 @@ class Restriction:
     standard_error: float
 
     def summary(self) -> str:
+        """The sentences as one paragraph."""
+        return " ".join(self.sentences())
+
+    def sentences(self) -> list[str]:
         """Say in plain words what the restriction costs."""
         r, b = self.groups
-        return (
+        return [
             f"Out of fold the linear rule has risks {self.risks[0]:.4f} ({r}) and {self.risks[1]:.4f} ({b}), the "
-            f"unrestricted rule of the same direction {self.frontier_risks[0]:.4f} and {self.frontier_risks[1]:.4f}. "
-            f"In that direction linearity costs {self.loss:.4f} (standard error {self.standard_error:.4f}). The "
-            "unrestricted rule is the learner's; a better learner could make the cost larger."
-        )
+            f"unrestricted rule of the same direction {self.frontier_risks[0]:.4f} and {self.frontier_risks[1]:.4f}.",
+            f"In that direction linearity costs {self.loss:.4f} (standard error {self.standard_error:.4f}).",
+            "The unrestricted rule is the learner's; a better learner could make the cost larger.",
+        ]
 
 
 class LinearFrontierRule(FrontierRule):
