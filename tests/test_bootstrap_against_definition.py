@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import plain
-from test_frontier_properties import fit, rows
+from support.small_samples import fit, rows
 
 from fairfrontier.bootstrap.draws import (draw_process)
 from fairfrontier.data.checks import (check_draws)
@@ -180,6 +180,7 @@ def test_memory_is_independent_of_rows_times_draws():
     assert peaks[1] - peaks[0] < 2 * results + 200_000  # only the results grow with the draws
 
 
+@pytest.mark.kernels
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
 @pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("clustered", [False, True])
