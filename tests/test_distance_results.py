@@ -192,7 +192,7 @@ def test_the_summary_of_a_difference_says_who_is_nearer():
     assert better.interval[1] < 0.0 < worse.interval[0]
     assert better.summary().endswith("good is nearer to the fairest point.")
     assert worse.summary().endswith("good is nearer to the fairest point.")
-    assert "do not tell" in found.difference("bad", "again").summary()
+    assert "do not show which" in found.difference("bad", "again").summary()
     assert f"{better.estimate:.5f}" in better.summary()
     assert "95% interval" in better.summary()
 

@@ -3,7 +3,7 @@
 from importlib.metadata import version as _version
 
 from .data.losses import Loss, cost_loss
-from .estimation import Risks
+from .data.risks import Risks
 from .estimator import FairFrontier
 from .rules.classifier import FrontierRule
 from .rules.evaluation import Evaluation, evaluate

@@ -119,21 +119,28 @@ class Alternatives:
             raise InputError("bad-option", f"`preference` must be one of {list(costs)}, got {preference!r}.")
         return costs[preference]
 
-    def summary(self) -> str:
-        """Say in plain words what was found and what that does not show."""
+    @property
+    def heading(self) -> str:
+        """What the alternatives are compared with."""
         r, b = self.groups
-        lines = [
+        return (
             f"Alternatives to {self.name}, whose risks are {self.risk[0]:.4f} ({r}) and {self.risk[1]:.4f} ({b}), "
             f"gap {abs(self.risk[0] - self.risk[1]):.4f}."
-        ]
+        )
+
+    def summary(self) -> str:
+        """The heading and the sentences, one to a line."""
+        return "\n".join([self.heading, *self.sentences()])
+
+    def sentences(self) -> list[str]:
+        """Say in plain words what was found and what that does not show."""
         if len(self) == 0:
-            lines.append(
+            return [
                 "No rule of the estimated frontier has lower risks for both groups and a smaller gap. This does not "
                 "prove that there is none."
-            )
-            return "\n".join(lines)
+            ]
         flagged = int(self.table["flagged"].sum())
-        lines.append(f"{len(self)} rules of the estimated frontier improve on it; risks are {self.evaluated}.")
+        lines = [f"{len(self)} rules of the estimated frontier improve on it; risks are {self.evaluated}."]
         if flagged:
             lines.append(
                 f"{flagged} of them are flagged: at least one of their three gains is within {SURE} standard errors of "
@@ -144,7 +151,7 @@ class Alternatives:
             "Standard errors are those of single rules chosen from the same estimates. Whether an alternative exists "
             "at all is what `test_lda` tests."
         )
-        return "\n".join(lines)
+        return lines
 
     def _sentence(self, line: Any) -> str:
         r, b = self.groups
@@ -183,8 +190,8 @@ def find_alternatives(
     the risks that are reported, on the rows of ``current``. They may be the same.
     """
     s = evaluating.scores
-    risk = group_means(current.losses, s.is_r, s.weight)[0]
-    rates = group_means(current.decisions, s.is_r, s.weight)[0]
+    risk = group_means(current.losses, s.group, s.weight)[0]
+    rates = group_means(current.decisions, s.group, s.weight)[0]
     points = choosing.estimate.support_set(frontier_directions)
     chosen = _improving(points, e_choosing, n)
     q = frontier_directions[chosen]
@@ -252,14 +259,14 @@ def _evaluate(
     moved = np.asarray(function.treated(q), dtype=float)
     treatment = moved if s.lower is None or s.spread is None else s.lower + s.spread * moved
     losses = s.l0 + s.dl * moved
-    own, covariance = group_means(losses, s.is_r, s.weight, s.clusters)
+    own, covariance = group_means(losses, s.group, s.weight, s.clusters)
     gain = gains(own, risk)
-    _, gained = group_means(current.losses - losses, s.is_r, s.weight, s.clusters)
+    _, gained = group_means(current.losses - losses, s.group, s.weight, s.clusters)
     # |e*_r - e*_b| - |e_r - e_b| is the difference between the groups' means of sign* loss* - sign loss
     signs = [1.0 if pair[0] >= pair[1] else -1.0 for pair in (risk, own)]
-    _, gap = group_means(signs[0] * current.losses - signs[1] * losses, s.is_r, s.weight, s.clusters)
+    _, gap = group_means(signs[0] * current.losses - signs[1] * losses, s.group, s.weight, s.clusters)
     errors = np.sqrt([gained[0, 0], gained[1, 1], gap[0, 0] + gap[1, 1] - 2.0 * gap[0, 1]])
-    rates = group_means(treatment, s.is_r, s.weight)[0]
+    rates = group_means(treatment, s.group, s.weight)[0]
     same = treatment * current.decisions + (1.0 - treatment) * (1.0 - current.decisions)
     values = [*own, *np.sqrt(np.diag(covariance)), *gain, *errors, *rates, float(np.average(same, weights=s.weight))]
     return dict(zip(_columns(groups), [*values, bool((gain < SURE * errors).any())], strict=True))
