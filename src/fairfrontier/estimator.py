@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from datetime import datetime
@@ -20,8 +19,10 @@ from .inference.p_values import check_n_directions
 from .inference.points import GRID, Kind, frontier_process, frontier_tests
 from .inference.regions import FrontierRegion, frontier_region, region_box
 from .progress import progress_bar
+from .report.findings import ask
 from .report.html import render
-from .report.record import make_record
+from .report.parts import make_record
+from .report.record import Record
 from .report.text import summary_text
 
 
@@ -211,8 +212,7 @@ class FairFrontier(FrontierDeployer):
         Path
             The file.
         """
-        record = self._record(decisions, title, randomised, capacity)
-        return _write(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
+        return _write(path, self._record(decisions, title, randomised, capacity).to_json())
 
     def report(
         self,
@@ -224,8 +224,7 @@ class FairFrontier(FrontierDeployer):
         capacity: float | None = None,
     ) -> Path:
         """Write a report for people: one HTML file that needs no network; arguments as for `to_json`."""
-        record = self._record(decisions, title, randomised, capacity)
-        return _write(path, render(record))
+        return _write(path, render(self._record(decisions, title, randomised, capacity)))
 
     def _record(
         self,
@@ -233,13 +232,12 @@ class FairFrontier(FrontierDeployer):
         title: str | None,
         randomised: bool,
         capacity: float | None,
-    ) -> dict[str, Any]:
+    ) -> Record:
         self._check_fitted()
         named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
-        record = make_record(self, named or {}, randomised=randomised, capacity=capacity)
+        findings = ask(self, named or {}, randomised=randomised, capacity=capacity)
         shown = f"Audit of {', '.join(map(str, named))}" if named else "What is attainable"
-        created = datetime.now().isoformat(timespec="seconds")
-        return record | {"title": title or shown, "created": created}
+        return make_record(self, findings, title=title or shown, created=datetime.now())
 
     def _region(self, kind: Kind, alpha: float | None, directions: int) -> FrontierRegion:
         self._check_fitted()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass
-from decimal import Decimal
 
 import numpy as np
 
@@ -53,25 +52,8 @@ def check_n_directions(directions: int | str | None) -> int | None:
         return None
     whole = isinstance(directions, numbers.Integral) and not isinstance(directions, bool)
     if not whole or int(directions) < 8:
-        raise InputError(
-            "bad-option", f'`directions` must be "exact" or a whole number of at least 8, got {directions!r}.'
-        )
+        raise InputError("bad-option", f'`directions` must be "exact" or an integer of at least 8, got {directions!r}.')
     return int(directions)
-
-
-def confidence_text(alpha: float) -> str:
-    """1 - alpha in percent, never rounded up to 100%."""
-    return f"{100 - Decimal(f'{100 * alpha:.4g}'):f}%"
-
-
-def p_value_text(value: float, alpha: float) -> str:
-    """Three decimals; more where rounding would put the p-value on the other side of the level."""
-    if value < 0.0005:
-        return "<0.001"
-    digits = 3
-    while digits < 9 and (float(f"{value:.{digits}f}") <= alpha) != (value <= alpha):
-        digits += 1
-    return f"{value:.{digits}f}"
 
 
 def check_level(alpha: float, n_boot: int) -> float:

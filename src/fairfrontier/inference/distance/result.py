@@ -13,7 +13,8 @@ import pandas as pd
 from ...arrays import FloatArray
 from ...errors import EmptySetWarning, InputError
 from ...frontier.sets import Position
-from ..p_values import check_level, confidence_text
+from ...wording import confidence_text
+from ..p_values import check_level
 from .estimates import Fairest, Method, Metric
 
 _CASES: dict[Position, str] = {

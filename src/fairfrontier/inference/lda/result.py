@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from ...arrays import FloatArray
-from ..p_values import check_level, confidence_text, critical_value, critical_value_error, holm
+from ...wording import confidence_text
+from ..p_values import check_level, critical_value, critical_value_error, holm
 from .evidence import Evidence, Method
 from .witness import Witness
 
