@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import plain
-from test_capacity_against_definition import plain_rule, shares, some_capacity
-from test_frontier_properties import fit, rows
+from support.capacity_cases import plain_rule, shares, some_capacity
+from support.small_samples import fit, rows
 
 from fairfrontier.bootstrap.capacity import CappedContext, cap, capped_feasible_set, fairest_direction, grid_directions
 from fairfrontier.errors import CapacityWarning, InputError

@@ -23,7 +23,7 @@ from support.distance_cases import (
     sharp_interval,
     values_of,
 )
-from test_frontier_properties import fit, rows
+from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
 from fairfrontier.bootstrap.draws import DrawingContext

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.everything import LDA, METRICS, Q, differing, distances, estimates, everything, lda_tests
-from support.people import code_of, people
+from support.people import people
 from support.plain import h as plain_h
+from support.refusals import code_of
 
 from fairfrontier import FairFrontier, FrontierRule, cost_loss
 from fairfrontier.errors import EmptySetWarning, WeakLearnerWarning

@@ -19,7 +19,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
-from support.people import GROUPS, LOGIT, code_of, fitted, people, plain_pairs, shares, unit
+from support.people import GROUPS, LOGIT, fitted, people, plain_pairs, shares, unit
+from support.refusals import code_of
 
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule, cost_loss
 from fairfrontier.bootstrap.capacity import find_cutoff

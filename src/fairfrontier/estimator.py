@@ -10,12 +10,12 @@ from typing import Any, overload
 
 from .arrays import ArrayLike, FloatArray
 from .bootstrap.capacity import cap, capped_feasible_set
+from .data.checks import check_n_directions
 from .deployment import FrontierDeployer
 from .errors import InputError, MissingDependencyError
 from .frontier.sets import FeasibleSet, feasible_set
 from .inference.bands import EstimatedFeasibleSet
 from .inference.group_skew import GroupSkewTest
-from .inference.p_values import check_n_directions
 from .inference.points import GRID, Kind, frontier_process, frontier_tests
 from .inference.regions import FrontierRegion, frontier_region, region_box
 from .progress import progress_bar

@@ -9,10 +9,10 @@ from typing import Any, get_args, overload
 import numpy as np
 
 from .arrays import ArrayLike, FloatArray
-from .bootstrap.capacity import CappedContext, cap, check_capacity
+from .bootstrap.capacity import CappedContext, cap
 from .bootstrap.draws import DrawingContext
 from .data.algorithms import Algorithms, read_algorithms
-from .data.checks import check_risks
+from .data.checks import check_capacity, check_level, check_n_directions, check_risks
 from .errors import CapacityWarning, InputError
 from .estimation import FrontierEstimator
 from .inference.best_points import BestPointTests, best_point_tests
@@ -23,7 +23,6 @@ from .inference.group_skew import GroupSkewTest, group_skew_test
 from .inference.group_skew import Method as SkewMethod
 from .inference.lda.evidence import Method, combine, lda_evidence
 from .inference.lda.result import LDATest, LDATests, adjust
-from .inference.p_values import check_level, check_n_directions
 from .inference.points import GRID, Derivative, Kind, PointTests, algorithm_tests, frontier_process, frontier_tests
 
 

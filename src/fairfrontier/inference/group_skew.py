@@ -30,10 +30,11 @@ from scipy.spatial import ConvexHull, QhullError
 
 from ..arrays import FloatArray
 from ..bootstrap.draws import DrawingContext
+from ..data.checks import check_level
 from ..frontier.plane import U1, U2
 from .best_points import QUARTER, ExtremePoint, extreme_points
 from .lattices import lattice, lowest, to_side
-from .p_values import ROUNDING, check_level, combine_repetitions, critical_value, kappa
+from .p_values import ROUNDING, combine_repetitions, critical_value, kappa
 
 Method = Literal["sharp", "paper"]
 SkewVerdict = Literal["balance-shown", "not-shown", "contradictory"]

@@ -15,6 +15,7 @@ from scipy import stats
 
 from ..arrays import BoolArray, FloatArray
 from ..bootstrap.capacity import CappedFunction, cap
+from ..data.groups import by_group
 from ..frontier.plane import clip_polygon
 from ..frontier.sets import attained_hull
 from ..frontier.support import SupportFunction
@@ -238,8 +239,8 @@ def _by_group(function: SupportFunction | CappedFunction, values: FloatArray, am
     """Weighted mean of ``values`` (n,) in each group, over some of the rows; None where there is nobody."""
     s = function.scores
     means: list[float | None] = []
-    for member in (s.is_r, ~s.is_r):
-        rows = np.flatnonzero(member if among is None else member & among)
+    for rows in by_group(s.group, 2):
+        rows = rows if among is None else rows[among[rows]]
         weight = s.weight[rows]
         means.append(round(float(np.average(values[rows], weights=weight)), 8) if weight.sum() > 0.0 else None)
     return means[0], means[1]

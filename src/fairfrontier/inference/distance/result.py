@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from ...arrays import FloatArray
+from ...data.checks import check_level
 from ...errors import EmptySetWarning, InputError
 from ...frontier.sets import Position
 from ...wording import confidence_text
-from ..p_values import check_level
 from .estimates import Fairest, Method, Metric
 
 _CASES: dict[Position, str] = {

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from ...arrays import FloatArray
+from ...data.checks import check_level
 from ...wording import confidence_text
-from ..p_values import check_level, critical_value, critical_value_error, holm
+from ..p_values import critical_value, critical_value_error, holm
 from .evidence import Evidence, Method
 from .witness import Witness
 
