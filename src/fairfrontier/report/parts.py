@@ -338,11 +338,12 @@ def distance(found: DistanceInterval) -> DistanceRecord:
 
 def alternatives(found: Alternatives) -> tuple[AlternativeRecord, ...]:
     """The alternatives to an algorithm, one for each line of their table."""
-    both = {
-        name: found.table[[f"{name} {label}" for label in found.groups]].to_numpy(dtype=float)
-        for name in ("risk", "se", "gain", "se gain", "selection rate")
-    }
     table = found.table
+    rate = "selection rate" if f"selection rate {found.groups[0]}" in table else "treated"
+    both = {
+        name: table[[f"{name} {label}" for label in found.groups]].to_numpy(dtype=float)
+        for name in ("risk", "se", "gain", "se gain", rate)
+    }
     return tuple(
         AlternativeRecord(
             role=str(table["role"].iloc[k]),
@@ -355,7 +356,7 @@ def alternatives(found: Alternatives) -> tuple[AlternativeRecord, ...]:
                 finite(both["se gain"][k, 1]),
                 finite(table["se gain in gap"].iloc[k]),
             ),
-            selection_rate=pair(both["selection rate"][k]),
+            selection_rate=pair(both[rate][k]),
             agreement=float(table["agreement"].iloc[k]),
             flagged=bool(table["flagged"].iloc[k]),
         )
