@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -98,7 +98,7 @@ def explain_both_ways(first: Run, other: Run | None, name: str, alpha: float) ->
     return f"{way} {other.covariates.capitalize()}: {CHIPS[found.verdict]}, p-value {p_value}."
 
 
-def explain_learner(quality: pd.DataFrame, groups: tuple[Label, Label]) -> list[str]:
+def explain_learner(quality: pd.DataFrame, groups: Sequence[Label]) -> list[str]:
     """Say how well the learner predicts out of fold, group by group."""
     lines = []
     for label in groups:
