@@ -69,6 +69,8 @@ def describe(annotation: object, definitions: dict[str, Json]) -> dict[str, Json
 def _object(cls: type, definitions: dict[str, Json]) -> dict[str, Json]:
     hints, texts = get_type_hints(cls, include_extras=True), _texts(cls)
     names = [entry.name for entry in fields(cls)]
+    if undescribed := [name for name in names if name not in texts]:
+        raise TypeError(f"Fields of {cls.__name__} without a text below them: {', '.join(undescribed)}.")
     return {
         "description": " ".join(inspect.cleandoc(cls.__doc__ or "").split()),
         "type": "object",
