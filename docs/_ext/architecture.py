@@ -1,6 +1,6 @@
 """The architecture page's table and drawing, read off the import contract and the docstrings of the modules.
 
-The order of the rooms is written once, as the layers of the import contract in ``pyproject.toml``; what a room or module
+The order of the rooms is written once, as the layers of the import contract in ``pyproject.toml``; what a module
 does is written once, as the first line of its docstring. ``python docs/_ext/architecture.py`` writes the table into
 ``docs/architecture.md``; a test fails where the page is out of date.
 """

@@ -20,7 +20,8 @@ from ..frontier.support import SupportFunction, group_means
 from ..learning.cross_fitting import cross_fit, fit_on_all
 from ..learning.learners import FittedLearner, Learner
 from .alternatives import FINE, Alternatives, Current, find_alternatives
-from .classifier import FrontierRule, preferred_direction
+from .classifier import FrontierRule
+from .preferences import Setting, Weights, preferred_direction
 
 
 class Deployment:
@@ -55,7 +56,7 @@ class Deployment:
 
     def rule(
         self,
-        weights: Any = None,
+        weights: Weights = None,
         *,
         direction: ArrayLike | None = None,
         capacity: float | None = None,
@@ -67,7 +68,8 @@ class Deployment:
         labels = groups.pair("A rule of the frontier")
         if capacity is not None:
             check_capacity(capacity)
-        q = preferred_direction(weights, direction, labels, groups.shares, lambda: fit.function(capacity))
+        setting = Setting(labels, groups.shares, lambda: fit.function(capacity))
+        q = preferred_direction(weights, direction, setting)
         learned = self.learned()
         rule = FrontierRule(
             weights=weights,

@@ -26,6 +26,7 @@ from ..frontier.support import group_means
 from ..learning.learners import Learner
 from ..learning.learners.estimators import NumericColumns, take_rows
 from .classifier import FrontierRule
+from .preferences import Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ random_state
         self,
         loss: str | Loss | Callable[..., Any] = "classification",
         learner: Any = "logit-lasso",
-        weights: Any = None,
+        weights: Weights = None,
         capacity: float | None = None,
         *,
         features: Sequence[Any] | None = None,
