@@ -150,7 +150,7 @@ def test_an_estimated_regret_is_added_to_estimates_and_draws(directions):
     ff = learned(rows(120, 1), n_boot=B, bias_correction="regret", n_refits=3)
     tests = ff.test_best_points(CANDIDATES_R[:2], CANDIDATES_B[:2], directions=directions)
     function, root, step = ff.support_function_, np.sqrt(120), np.sqrt(120) ** -0.49
-    multipliers = plain.weights_of_draws(function, B, ff._drawing_seed)
+    multipliers = plain.weights_of_draws(function, B, ff.fit_.seeds.drawing)
     statistic, draws = np.zeros(2), np.zeros((2, B))
     for u, points in zip(U, (CANDIDATES_R[:2], CANDIDATES_B[:2]), strict=True):
         q = circle(u, 1000) if directions == "exact" else window(u, 12)

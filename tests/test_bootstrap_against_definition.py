@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from support import plain
 from support.small_samples import fit, rows
 
-from fairfrontier.bootstrap.draws import (draw_process)
-from fairfrontier.data.checks import (check_draws)
+from fairfrontier.bootstrap.draws import draw_process
+from fairfrontier.data.checks import check_draws
 from fairfrontier.errors import InputError
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores

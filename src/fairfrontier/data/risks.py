@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from ..arrays import FloatArray
+from .reading import Label
 
 
 @dataclass(frozen=True, slots=True)
 class Risks:
-    """Risk pair of an algorithm: the mean loss in each group, in the order of ``groups``."""
+    """Risks of an algorithm: the mean loss in each group, in the order of ``groups``."""
 
-    groups: tuple[Any, Any]
+    groups: tuple[Label, ...]
     risk: FloatArray
     standard_error: FloatArray
     selection_rate: FloatArray

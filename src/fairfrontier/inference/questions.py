@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TypeVar, get_args
 
 import numpy as np
 
 from ..arrays import ArrayLike, FloatArray
+from ..bootstrap.capacity import CappedContext
+from ..bootstrap.draws import DrawingContext
 from ..data.algorithms import Algorithms, Asked, read_algorithms
 from ..data.checks import check_capacity, check_n_directions, check_risks
 from ..errors import CapacityWarning, InputError
@@ -32,15 +35,17 @@ Answer = TypeVar("Answer")
 
 def algorithms_of(fit: Fit, asked: Asked) -> Algorithms:
     """Read the algorithms that are asked about; risk pairs must lie within what the losses of the rows allow."""
+    if asked.risks is not None:
+        fit.sample.groups.pair("A test of risk pairs")
     rows = fit.row_losses
     extremes = np.sort(np.stack([rows.l0, rows.of(np.ones(fit.n_obs))]), axis=0)
     low, high = (fit.group_means(values) for values in extremes)
     return read_algorithms(fit.sample, asked, limits=(low, high))
 
 
-def test_lda(
+def lda_tests(
     fit: Fit,
-    asked: Asked,
+    algorithms: Algorithms,
     *,
     method: Method = "robust",
     alpha: float | None = None,
@@ -51,11 +56,12 @@ def test_lda(
     """Test whether algorithms have less discriminatory alternatives; see `FairFrontier.test_lda`."""
     labels, level = fit.sample.groups.pair("The test for less discriminatory alternatives"), fit.level(alpha)
     n_directions = _check_lda(method, directions, kinks, capacity)
-    algorithms = algorithms_of(fit, asked)
     found: list[list[Evidence]] = []
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
-    contexts = fit.contexts() if capacity is None else fit.capped_contexts(capacity)
+    contexts: Sequence[DrawingContext | CappedContext] = fit.contexts()
+    if capacity is not None:
+        contexts = fit.capped_contexts(capacity)
     for context, rows in zip(contexts, fit.losses, strict=True):
         losses = rows.of(algorithms.decisions)
         found.append(
@@ -94,10 +100,10 @@ def _warn_above(fit: Fit, algorithms: Algorithms, capacity: float) -> None:
             )
 
 
-def test_points(
+def frontier_point_tests(
     fit: Fit,
     kind: Kind,
-    asked: Asked,
+    algorithms: Algorithms,
     *,
     alpha: float | None,
     directions: int,
@@ -108,7 +114,6 @@ def test_points(
     n_directions = _grid(directions, "Points are tested")
     if derivative not in get_args(Derivative):
         raise InputError("bad-option", f"`derivative` must be one of {list(get_args(Derivative))}, got {derivative!r}.")
-    algorithms = algorithms_of(fit, asked)
     if len(algorithms.fixed):
         processes = [frontier_process(context, kind, n_directions) for context in fit.contexts()]
         return frontier_tests(processes, fit.central, algorithms.fixed, labels, level, derivative)
@@ -138,7 +143,7 @@ def _grid(directions: int, what: str) -> int:
     return n_directions
 
 
-def test_best_points(
+def candidate_tests(
     fit: Fit, R: ArrayLike, B: ArrayLike, *, directions: int | str, alpha: float | None
 ) -> BestPointTests:
     """Test that pairs of points are the groups' best points; see `FairFrontier.test_best_points`."""
@@ -150,7 +155,7 @@ def test_best_points(
     return best_point_tests(fit.contexts(), fit.central, first, second, labels, level, n_directions)
 
 
-def test_group_skew(fit: Fit, *, alpha: float | None = None, method: SkewMethod = "sharp") -> GroupSkewTest:
+def skew_test(fit: Fit, *, alpha: float | None = None, method: SkewMethod = "sharp") -> GroupSkewTest:
     """Test whether banning the group may be harmless to some preference; see `FairFrontier.test_group_skew`."""
     labels, level = fit.sample.groups.pair("The test of group skew"), fit.level(alpha)
     if method not in get_args(SkewMethod):
@@ -159,9 +164,9 @@ def test_group_skew(fit: Fit, *, alpha: float | None = None, method: SkewMethod 
     return group_skew_test(fit.contexts(), fit.central, (risks[0], risks[1]), labels, level, method)
 
 
-def distance_to_fairest(
+def distances(
     fit: Fit,
-    asked: Asked,
+    algorithms: Algorithms,
     *,
     metric: MetricLike = "sqeuclidean",
     method: DistanceMethod | None = None,
@@ -171,7 +176,6 @@ def distance_to_fairest(
     """Distances between algorithms' risks and the fairest point; see `FairFrontier.distance_to_fairest`."""
     labels, level = fit.sample.groups.pair("The distance to the fairest point"), fit.level(alpha)
     read, chosen = read_metric(metric), _distance_method(method, kinks)
-    algorithms = algorithms_of(fit, asked)
     evidence, n_boot = _fairest(fit, algorithms, chosen, kinks), fit.options.n_boot
     return DistanceIntervals(
         {
