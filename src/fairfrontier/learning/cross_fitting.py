@@ -279,14 +279,9 @@ def fit_on_all(
 
 def training_rows(sample: Sample, dl: FloatArray) -> TrainingRows:
     """Return the rows as learners see them: weights and clusters only if the user gave some, weights with mean one."""
-    if sample.X is None:
-        raise InputError(
-            "bad-features",
-            "Covariates are needed to fit a learner, and X is None; pass X, or nuisance predictions made elsewhere.",
-        )
     weight = sample.weight / sample.weight.mean() if sample.weighted else None
     return TrainingRows(
-        sample.X, np.asarray(dl, dtype=np.float64), sample.group, len(sample.groups), weight, sample.clusters
+        sample.covariates, np.asarray(dl, dtype=np.float64), sample.group, len(sample.groups), weight, sample.clusters
     )
 
 

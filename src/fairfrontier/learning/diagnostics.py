@@ -2,13 +2,13 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
+from ..data.reading import Label, Table
 from ..errors import GroupDeterminedWarning, MarginWarning
 
 N_SECTORS = 36
@@ -68,7 +68,7 @@ class Diagnostics:
     no_kinks_plausible: bool
     all_covariates_discrete: bool | None
     group_auc: float
-    revealing_covariate: Any
+    revealing_covariate: Label | None
 
     @property
     def margin_doubtful(self) -> bool:
@@ -124,7 +124,7 @@ def diagnose(
     mu: FloatArray,
     group: IntArray,
     *,
-    X: Any = None,
+    X: Table | None = None,
     weight: FloatArray | None = None,
     group_auc: float | None = None,
 ) -> Diagnostics:
@@ -243,13 +243,13 @@ def largest_strip_share(angle: FloatArray, length: FloatArray, weight: FloatArra
     return base + max(open_at_zero, float(inside.max(initial=0.0)))
 
 
-def all_discrete(X: Any) -> bool:
+def all_discrete(X: Table) -> bool:
     """Tell whether every covariate is non-numeric or has few distinct values: at most n/10, from 20 to 500."""
     most = min(max(20, len(X) // 10), 500)
     return all(not numeric or len(np.unique(values)) <= most for _, values, numeric in _columns(X))
 
 
-def _columns(X: Any) -> list[tuple[Any, Any, bool]]:
+def _columns(X: Table) -> list[tuple[Label, AnyArray, bool]]:
     """Name, values and whether numeric, of every column."""
     if isinstance(X, pd.DataFrame):
         return [
@@ -286,7 +286,7 @@ def _exponent(shares: tuple[float, ...]) -> float:
     return float(np.log(shares[-1] / shares[0]) / np.log(MARGIN_WIDTHS[-1] / MARGIN_WIDTHS[0]))
 
 
-def _revealing_covariate(X: Any, first: BoolArray, weight: FloatArray) -> Any:
+def _revealing_covariate(X: Table, first: BoolArray, weight: FloatArray) -> Label | None:
     step = -(-len(X) // AUC_ROWS)
     group, w = first[::step], weight[::step]
     best_name, best = None, AUC_DETERMINED
@@ -297,7 +297,7 @@ def _revealing_covariate(X: Any, first: BoolArray, weight: FloatArray) -> Any:
     return best_name
 
 
-def _column_auc(values: Any, numeric: bool, first: BoolArray, weight: FloatArray) -> float:
+def _column_auc(values: AnyArray, numeric: bool, first: BoolArray, weight: FloatArray) -> float:
     """How well one covariate tells the groups apart, by its order or, with few values, by their table."""
     keys = values if numeric else values.astype(str)
     levels, codes = np.unique(keys, return_inverse=True)
