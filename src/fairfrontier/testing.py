@@ -22,7 +22,7 @@ from .inference.distance.result import DistanceInterval, DistanceIntervals, Fair
 from .inference.group_skew import GroupSkewTest, group_skew_test
 from .inference.group_skew import Method as SkewMethod
 from .inference.lda.evidence import Method, combine, lda_evidence
-from .inference.lda.result import LDATest, LDATests, adjust
+from .inference.lda.result import LDATest, LDATests, judge
 from .inference.p_values import check_level, check_n_directions
 from .inference.points import GRID, Derivative, Kind, PointTests, algorithm_tests, frontier_process, frontier_tests
 
@@ -105,13 +105,17 @@ class FrontierTester(FrontierEstimator):
         ]
         rates: list[FloatArray | None] = [self._group_means(a) for a in algorithms.decisions]
         rates += [None] * len(algorithms.fixed)
-        bounded = self.support_function_.scores.lower is not None
-        tests = [
-            LDATest(name, self.groups_, method, level, evidence, rate, evidence.p_value, capacity, bounded)
-            for name, evidence, rate in zip(algorithms.names, combine(found, self._central), rates, strict=True)
-        ]
-        tests = adjust(tests)
-        return tests[0] if algorithms.single else LDATests(dict(zip(algorithms.names, tests, strict=True)))
+        tests = judge(
+            algorithms.names,
+            combine(found, self._central),
+            rates,
+            groups=self.groups_,
+            method=method,
+            alpha=level,
+            capacity=capacity,
+            bounded=self.support_function_.scores.lower is not None,
+        )
+        return tests[algorithms.names[0]] if algorithms.single else LDATests(tests)
 
     def test_frontier(
         self,
