@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from test_frontier_properties import fit, rows
+from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
+from fairfrontier.data.checks import check_n_directions
 from fairfrontier.errors import InputError, NotFittedError
-from fairfrontier.inference.p_values import check_n_directions
 
 N = 300
 DATA = rows(N, 0)

@@ -11,10 +11,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..bootstrap.capacity import check_capacity
+from ..data.checks import check_capacity, check_level
 from ..data.losses import get_loss
 from ..errors import InputError
-from ..inference.p_values import check_level
 from ..learning.learners import resolve_learner
 
 LARGEST = 2**63 - 1

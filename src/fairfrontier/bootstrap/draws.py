@@ -8,7 +8,6 @@ neither on the number of threads nor on how many draws are asked for. Memory is 
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,15 +17,12 @@ from joblib import effective_n_jobs
 from numba import njit
 
 from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray, SignArray
-from ..data.checks import check_directions
-from ..errors import InputError
+from ..data.checks import check_directions, check_draws
 from ..frontier.regret import Regret
 from ..frontier.support import SupportFunction
 
 JUMP = 0x9E3779B97F4A7C15F39CC0605CEDC835
 """How far the stretches of neighbouring draws lie apart: 2^128 over the golden ratio, so that all bits differ."""
-MIN_DRAWS = 99
-"""Fewest draws that any procedure accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,19 +252,6 @@ def for_each_draw(
         return
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(work, (range(j, n_boot, jobs) for j in range(jobs))))
-
-
-def check_draws(n_boot: int, alpha: float | None = None) -> int:
-    """Return the number of draws if it is a whole number of at least 99 and enough for ``alpha``."""
-    if not isinstance(n_boot, numbers.Integral) or isinstance(n_boot, bool) or n_boot < MIN_DRAWS:
-        raise InputError("bad-draws", f"n_boot must be a whole number of at least {MIN_DRAWS}, got {n_boot!r}.")
-    if alpha is not None and alpha * (n_boot + 1) < 1.0:
-        raise InputError(
-            "bad-draws",
-            f"{n_boot} draws cannot give a p-value as small as alpha={alpha}: at least "
-            f"{int(np.ceil(1.0 / alpha)) - 1} are needed.",
-        )
-    return int(n_boot)
 
 
 def _fold_directions(q: FloatArray) -> tuple[IntArray, BoolArray]:

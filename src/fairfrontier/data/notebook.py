@@ -72,7 +72,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Plane:
+class Picture:
     """A small picture of the plane of two groups' risks, with the line of equal risks.
 
     ``axes`` are the labels of the two groups; layers are drawn in the order in which they were added.
@@ -81,15 +81,15 @@ class Plane:
     axes: tuple[str, str]
     layers: tuple[Layer, ...] = ()
 
-    def area(self, points: FloatArray, colour: str, label: str) -> Plane:
+    def area(self, points: FloatArray, colour: str, label: str) -> Picture:
         """Add the inside of a polygon (k, 2)."""
         return self._with("area", points, colour, label)
 
-    def line(self, points: FloatArray, colour: str, label: str) -> Plane:
+    def line(self, points: FloatArray, colour: str, label: str) -> Picture:
         """Add a curve through points (k, 2)."""
         return self._with("line", points, colour, label)
 
-    def points(self, points: FloatArray, colour: str, label: str) -> Plane:
+    def points(self, points: FloatArray, colour: str, label: str) -> Picture:
         """Add single points (k, 2)."""
         return self._with("points", points, colour, label)
 
@@ -113,7 +113,7 @@ class Plane:
             f"{frame.axes(self.axes)}{shapes}</svg><div>{legend}</div></div>"
         )
 
-    def _with(self, kind: Literal["area", "line", "points"], points: FloatArray, colour: str, label: str) -> Plane:
+    def _with(self, kind: Literal["area", "line", "points"], points: FloatArray, colour: str, label: str) -> Picture:
         kept = np.asarray(points, dtype=float).reshape(-1, 2)
         kept = kept[np.isfinite(kept).all(axis=1)]
         if len(kept) == 0:

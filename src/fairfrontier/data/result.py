@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import pandas as pd
 
-from .notebook import Plane, card, table_html
+from .notebook import Picture, card, table_html
 
 LINES = 12
 """Most lines of a `repr`."""
@@ -64,7 +64,7 @@ class Result:
         """Return a table for notebooks; None if the facts say it all."""
         return None
 
-    def _picture(self) -> Plane | None:
+    def _picture(self) -> Picture | None:
         """Return a small picture for notebooks."""
         return None
 

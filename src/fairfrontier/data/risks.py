@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from ..arrays import FloatArray
+from .reading import Label
 from .result import Result, labels
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Risks(Result):
-    """Risk pair of an algorithm: the mean loss in each group, in the order of ``groups``."""
+    """Risks of an algorithm: the mean loss in each group, in the order of ``groups``."""
 
-    groups: tuple[Any, Any]
+    groups: tuple[Label, ...]
     risk: FloatArray
     standard_error: FloatArray
     selection_rate: FloatArray

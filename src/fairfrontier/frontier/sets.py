@@ -13,7 +13,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from ..arrays import ArrayLike, BoolArray, FloatArray
 from ..data.checks import check_directions, check_risks
-from ..data.notebook import BLUE, GREEN, ORANGE, Plane
+from ..data.notebook import BLUE, GREEN, ORANGE, Picture
 from ..data.result import Result, axes_of, labels, plain_items
 from ..errors import EmptySetWarning, InputError
 from .plane import U1, U2, convex_contains, off_breakpoint, polygon_area, unit_circle
@@ -62,8 +62,8 @@ class BestPoints(Result):
             "configuration": self.configuration,
         }
 
-    def _picture(self) -> Plane:
-        plane = Plane(axes_of(None)).points(self.R[None], BLUE, "best for the first group")
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(None)).points(self.R[None], BLUE, "best for the first group")
         return plane.points(self.B[None], ORANGE, "best for the second group").points(self.F[None], GREEN, "fairest")
 
 
@@ -168,8 +168,8 @@ class FeasibleSet(Result):
         """Return plain numbers and text for JSON: area and vertices."""
         return plain_items(self._facts() | {"vertices": self.vertices})
 
-    def _picture(self) -> Plane:
-        return Plane(axes_of(self.groups)).area(self.vertices, BLUE, "attainable")
+    def _picture(self) -> Picture:
+        return Picture(axes_of(self.groups)).area(self.vertices, BLUE, "attainable")
 
     @property
     def is_empty(self) -> bool:
@@ -277,8 +277,8 @@ class FrontierCurve(Result):
         """Return plain numbers and text for JSON: the points with their directions."""
         return plain_items(self._facts() | {"points": self.points, "directions": self.directions})
 
-    def _picture(self) -> Plane:
-        return Plane(axes_of(self.groups)).line(self.points, BLUE, "frontier")
+    def _picture(self) -> Picture:
+        return Picture(axes_of(self.groups)).line(self.points, BLUE, "frontier")
 
     def criterion(self, e: ArrayLike) -> FloatArray:
         """How far each risk pair (k, 2) is from the frontier by the sample criterion, 0 on it. Shape (k,).

@@ -10,15 +10,15 @@ from scipy.optimize import linprog
 
 from ..arrays import ArrayLike, FloatArray
 from ..bootstrap.draws import DrawingContext
-from ..data.checks import check_directions, check_risks
-from ..data.notebook import BLUE, GREEN, Plane
+from ..data.checks import check_directions, check_level, check_risks
+from ..data.notebook import BLUE, GREEN, Picture
 from ..data.result import Result, axes_of, plain_items
 from ..errors import InputError
 from ..frontier.plane import intersect_half_planes, unit_circle
 from ..frontier.regret import Regret
 from ..frontier.sets import FeasibleSet
 from ..frontier.support import SupportFunction
-from .p_values import check_level, critical_value, p_value, step_size
+from .p_values import critical_value, p_value, step_size
 
 BAND_DIRECTIONS = 1000
 """Directions on which the supremum over all directions is taken."""
@@ -111,8 +111,8 @@ class SupportBand(Result):
         """Return plain numbers and text for JSON, with the two polygons."""
         return plain_items(self._facts() | {"inner": self.inner, "outer": self.outer})
 
-    def _picture(self) -> Plane:
-        plane = Plane(axes_of(self.groups)).area(self.outer, BLUE, "contains the attainable risks")
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).area(self.outer, BLUE, "contains the attainable risks")
         return plane.area(self.inner, GREEN, "attainable")
 
     @property

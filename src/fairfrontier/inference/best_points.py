@@ -19,18 +19,11 @@ import pandas as pd
 from ..arrays import BoolArray, FloatArray
 from ..bootstrap.draws import DrawingContext, make_plan
 from ..bootstrap.exact import perturbed_parts
-from ..data.notebook import BLUE, ORANGE, Plane
+from ..data.checks import check_level
+from ..data.notebook import BLUE, ORANGE, Picture
 from ..data.result import Result, axes_of, labels, plain_items
 from ..frontier.plane import U1, U2, unit_circle
-from .p_values import (
-    ROUNDING,
-    check_level,
-    combine_repetitions,
-    count_reaching,
-    critical_value,
-    critical_value_error,
-    step_size,
-)
+from .p_values import ROUNDING, combine_repetitions, count_reaching, critical_value, critical_value_error, step_size
 from .points import BLOCK, GRID, shifted_max
 
 QUARTER = np.pi / 4.0
@@ -212,8 +205,8 @@ class BestPointTests(Result):
     def _frame(self) -> pd.DataFrame:
         return self.to_frame()
 
-    def _picture(self) -> Plane:
-        plane = Plane(axes_of(self.groups)).points(self.best_r, BLUE, f"best for {self.groups[0]}?")
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.best_r, BLUE, f"best for {self.groups[0]}?")
         return plane.points(self.best_b, ORANGE, f"best for {self.groups[1]}?")
 
 

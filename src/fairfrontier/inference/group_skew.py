@@ -29,12 +29,13 @@ from scipy.spatial import ConvexHull, QhullError
 
 from ..arrays import FloatArray
 from ..bootstrap.draws import DrawingContext
-from ..data.notebook import BLUE, ORANGE, Plane
+from ..data.checks import check_level
+from ..data.notebook import BLUE, ORANGE, Picture
 from ..data.result import ExplainedResult, Result, axes_of, labels, plain_items
 from ..frontier.plane import U1, U2
 from .best_points import QUARTER, ExtremePoint, extreme_points
 from .lattices import lattice, lowest, to_side
-from .p_values import ROUNDING, check_level, combine_repetitions, critical_value, kappa
+from .p_values import ROUNDING, combine_repetitions, critical_value, kappa
 
 Method = Literal["sharp", "paper"]
 SkewVerdict = Literal["balance-shown", "not-shown", "contradictory"]
@@ -98,8 +99,8 @@ class BestPointsSet(Result):
         """Return plain numbers and text for JSON, with the two outlines."""
         return plain_items(self._facts() | {"outline_r": self.outline_r, "outline_b": self.outline_b})
 
-    def _picture(self) -> Plane:
-        plane = Plane(axes_of(self.groups)).area(self.outline_r, BLUE, "best for the first group")
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).area(self.outline_r, BLUE, "best for the first group")
         return plane.area(self.outline_b, ORANGE, "best for the second group")
 
     @property
@@ -198,8 +199,8 @@ class GroupSkewTest(ExplainedResult):
     def _verdict(self) -> str:
         return SKEW_VERDICTS[self.verdict]
 
-    def _picture(self) -> Plane:
-        plane = Plane(axes_of(self.groups)).points(self.best_r[None], BLUE, f"best for {self.groups[0]}")
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.best_r[None], BLUE, f"best for {self.groups[0]}")
         return plane.points(self.best_b[None], ORANGE, f"best for {self.groups[1]}")
 
     @property

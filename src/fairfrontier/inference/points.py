@@ -18,11 +18,12 @@ from numba import njit
 
 from ..arrays import BoolArray, FloatArray
 from ..bootstrap.draws import DrawingContext
-from ..data.notebook import BLUE, ORANGE, Plane
+from ..data.checks import check_level
+from ..data.notebook import BLUE, ORANGE, Picture
 from ..data.result import Result, axes_of, labels, plain_items
 from ..frontier.plane import improvement_support, unit_circle
 from ..frontier.sets import Kind as Kind
-from .p_values import check_level, combine_repetitions, count_reaching, critical_value, kappa, p_value, step_size
+from .p_values import combine_repetitions, count_reaching, critical_value, kappa, p_value, step_size
 
 Derivative = Literal["numerical", "contact"]
 GRID = 1000
@@ -131,8 +132,8 @@ class PointTests(Result):
     def _frame(self) -> pd.DataFrame:
         return self.to_frame()
 
-    def _picture(self) -> Plane:
-        plane = Plane(axes_of(self.groups)).points(self.points[~self.reject], BLUE, "not rejected")
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.points[~self.reject], BLUE, "not rejected")
         return plane.points(self.points[self.reject], ORANGE, "rejected")
 
 

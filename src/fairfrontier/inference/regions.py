@@ -11,12 +11,11 @@ import contourpy
 import numpy as np
 
 from ..arrays import ArrayLike, BoolArray, FloatArray
-from ..data.checks import check_risks
-from ..data.notebook import BLUE, GREY, Plane
+from ..data.checks import check_level, check_risks
+from ..data.notebook import BLUE, GREY, Picture
 from ..data.result import Result, axes_of, labels, plain_items
 from ..frontier.plane import polygon_area, unit_circle
 from ..frontier.support import SupportFunction
-from .p_values import check_level
 from .points import BLOCK, Kind
 
 COARSE = 16
@@ -74,8 +73,8 @@ class FrontierRegion(Result):
         """Return plain numbers and text for JSON, with the boundary curves."""
         return plain_items(self._facts() | {"polygons": self.polygons})
 
-    def _picture(self) -> Plane:
-        plane = Plane(axes_of(self.groups))
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups))
         for ring in self.polygons:
             hole = polygon_area(ring[:-1]) < 0.0
             plane = plane.area(ring, GREY if hole else BLUE, "hole" if hole else "not rejected")

@@ -13,7 +13,7 @@ import pandas as pd
 from ..arrays import FloatArray, IntArray
 from ..bootstrap.capacity import CappedFunction
 from ..data.checks import check_risks
-from ..data.notebook import GREEN, GREY, ORANGE, Plane
+from ..data.notebook import GREEN, GREY, ORANGE, Picture
 from ..data.result import ExplainedResult, axes_of, labels, plain_items
 from ..errors import InputError
 from ..frontier.support import SupportFunction, group_means
@@ -153,8 +153,8 @@ class Alternatives(ExplainedResult):
         kept = ("role", "risk", "gain", "selection rate", "flagged")
         return self.table[[name for name in self.table.columns if name.startswith(kept)]]
 
-    def _picture(self) -> Plane:
-        plane = Plane(axes_of(self.groups)).points(self.risk[None], ORANGE, self.name)
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.risk[None], ORANGE, self.name)
         sure = ~self.table["flagged"].to_numpy(dtype=bool)
         return plane.points(self.risks[~sure], GREY, "flagged").points(self.risks[sure], GREEN, "alternatives")
 

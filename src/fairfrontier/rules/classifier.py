@@ -20,23 +20,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..arrays import ArrayLike, FloatArray
-from ..bootstrap.capacity import (
-    NO_CUTOFF,
-    CappedFunction,
-    cap,
-    check_capacity,
-    fairest_direction,
-    find_cutoff,
-    lowest_level,
-)
-from ..data.checks import check_bounds, check_directions, check_n_jobs, check_probabilities
+from ..bootstrap.capacity import NO_CUTOFF, CappedFunction, cap, fairest_direction, find_cutoff, lowest_level
+from ..data.checks import check_bounds, check_capacity, check_directions, check_n_jobs, check_probabilities
 from ..data.losses import Loss, get_loss
 from ..data.reading import LARGEST, SMALLEST, read_column, read_covariates, to_float
+from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
 from ..errors import InputError, NotFittedError
+from ..fit import Bounds, attainable
 from ..frontier.plane import U1, U2
 from ..frontier.sets import sharp_fairest
-from ..frontier.support import SupportFunction, build_support_function, make_scores
+from ..frontier.support import SupportFunction
 from ..learning.cross_fitting import as_seed, cross_fit, fit_on_all
 from ..learning.learners import Learner, child_seeds, read_learner
 
@@ -208,29 +202,27 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = sample.groups.pair("A rule of the frontier")
         if self.capacity is not None:
             check_capacity(self.capacity)
-        l0, l1 = loss.at_decisions(sample.y)
-        dl = l1 - l0
+        losses = row_losses(loss, sample.y)
         direction_seed, fit_seed = child_seeds(as_seed(self.random_state), 2)
 
         def function() -> SupportFunction | CappedFunction:
             nuisance = cross_fit(
-                sample, dl, learner, n_folds=self.n_folds, n_jobs=self.n_jobs, random_state=direction_seed
+                sample, losses.dl, learner, n_folds=self.n_folds, n_jobs=self.n_jobs, random_state=direction_seed
             )
-            lower, upper = self._bounds(sample.X, sample.n_obs)
-            t = nuisance.predictions[0]
-            scores = make_scores(l0, dl, t, sample.group, sample.weight, lower=lower, upper=upper)
-            whole = build_support_function(scores)
+            bounds = Bounds(*self._bounds(sample.X, sample.n_obs))
+            whole = attainable(sample, losses, nuisance.predictions[0], bounds)
             return whole if self.capacity is None else cap(whole, self.capacity)
 
         q = preferred_direction(self.weights, self.direction, labels, sample.groups.shares, function)
-        return self._settle(sample, classes, q, self._learn(sample, dl, q, learner, fit_seed))
+        return self.settle(sample, classes, q, self._learn(sample, losses.dl, q, learner, fit_seed))
 
     def _learn(self, sample: Sample, dl: FloatArray, q: FloatArray, learner: Learner, seed: Any) -> Any:
         """Learn from all rows what `_k` needs."""
         return fit_on_all(sample, dl, learner, n_jobs=self.n_jobs, random_state=seed)
 
-    def _settle(self, sample: Sample, classes: Any, q: FloatArray, fitted: Any) -> Self:
-        """Take a direction and what was learned, and fit the cut-off."""
+    def settle(self, sample: Sample, classes: Any, q: FloatArray, fitted: Any) -> Self:
+        """Take a direction and what was learned elsewhere from the rows of a sample, and fit the cut-off."""
+        validate_data(self, sample.X, skip_check_array=True)
         self.classes_ = classes
         self.groups_, self.group_shares_ = sample.groups.labels, sample.groups.shares
         self.direction_, self._fitted = q, fitted
@@ -291,10 +283,11 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return k
 
     def _read(self, X: ArrayLike) -> Any:
-        self._check_fitted()
+        self.check_fitted()
         return self._covariates(X, reset=False)
 
-    def _check_fitted(self) -> None:
+    def check_fitted(self) -> None:
+        """Raise `NotFittedError` unless `fit` has been called."""
         if not hasattr(self, "direction_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit` first.")
 

@@ -19,11 +19,11 @@ from sklearn.linear_model import LogisticRegression
 
 from ..arrays import ArrayLike, FloatArray
 from ..data.losses import Loss
-from ..data.notebook import BLUE, ORANGE, Plane
+from ..data.notebook import BLUE, ORANGE, Picture
 from ..data.result import ExplainedResult, axes_of, labels
 from ..data.sample import Sample
 from ..errors import InputError
-from ..estimation import FrontierEstimator
+from ..fit import Fitted, fit_of
 from ..frontier.support import group_means
 from ..learning.learners import Learner
 from ..learning.learners.estimators import NumericColumns, take_rows
@@ -79,8 +79,8 @@ class Restriction(ExplainedResult):
             "standard_error": self.standard_error,
         }
 
-    def _picture(self) -> Plane:
-        plane = Plane(axes_of(self.groups)).points(self.frontier_risks[None], BLUE, "unrestricted rule")
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.frontier_risks[None], BLUE, "unrestricted rule")
         return plane.points(self.risks[None], ORANGE, "linear rule")
 
     def summary(self) -> str:
@@ -158,9 +158,11 @@ random_state
         self.features = features
         self.C = C
 
-    def _learn(
-        self, sample: Sample, dl: FloatArray, q: FloatArray, learner: Learner | None = None, seed: Any = None
-    ) -> LinearScore:
+    def _learn(self, sample: Sample, dl: FloatArray, q: FloatArray, learner: Learner, seed: Any) -> LinearScore:
+        return self.learn_score(sample, dl, q)
+
+    def learn_score(self, sample: Sample, dl: FloatArray, q: FloatArray) -> LinearScore:
+        """Learn the linear score of direction ``q`` from the rows of a sample and their loss differences."""
         if not isinstance(self.C, numbers.Real) or isinstance(self.C, bool) or not self.C > 0.0:
             raise InputError("bad-option", f"`C` must be a positive number, got {self.C!r}; a usual choice is 1.")
         cost = (q / sample.groups.shares)[sample.group] * dl
@@ -190,14 +192,14 @@ random_state
         k: FloatArray = self._fitted.predict(table)
         return k
 
-    def restriction(self, frontier: FrontierEstimator) -> Restriction:
+    def restriction(self, frontier: Fitted) -> Restriction:
         """Estimate what linearity costs against the rule of the same direction of a fitted `FairFrontier`.
 
         Both rules are evaluated out of fold on the rows and folds of ``frontier``, without any capacity.
         """
-        self._check_fitted()
-        frontier._check_fitted()
-        sample, folds = frontier.sample_, frontier.nuisance_.folds
+        self.check_fitted()
+        fit = fit_of(frontier)
+        sample, folds = fit.sample, fit.nuisance.folds
         if folds is None or sample.X is None:
             raise InputError("bad-option", "The frontier was fitted on predictions from outside and has no folds.")
         if sample.groups.labels != self.groups_:
@@ -205,8 +207,8 @@ random_state
                 "unknown-group",
                 f"The rule compares {self.groups_}, the frontier {sample.groups.labels}: fit both on the same groups.",
             )
-        l0, dl = frontier._losses
-        fold, treated = folds[frontier._central], np.zeros(sample.n_obs)
+        losses = fit.row_losses
+        fold, selected = folds[fit.central], np.zeros(sample.n_obs)
         for k in range(1, int(fold.max()) + 1):
             held, kept = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
             for code, label in enumerate(sample.groups):
@@ -217,11 +219,10 @@ random_state
                         "give more of its rows weight.",
                     )
             part = clone(self)
-            score = part._learn(sample.take(kept), dl[kept], self.direction_)
-            treated[held] = score.predict(take_rows(sample.X, held)) > 0.0
-        function = frontier.support_function_
-        best = l0 + dl * function.treated(self.direction_)
-        linear = l0 + dl * treated
+            score = part.learn_score(sample.take(kept), losses.dl[kept], self.direction_)
+            selected[held] = score.predict(take_rows(sample.X, held)) > 0.0
+        best = losses.of(fit.plane().function.treated(self.direction_))
+        linear = losses.of(selected)
         means = [group_means(x, sample.group, sample.weight)[0] for x in (linear, best)]
         _, covariance = group_means(best - linear, sample.group, sample.weight, sample.clusters)
         q = self.direction_

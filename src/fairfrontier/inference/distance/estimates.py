@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -47,6 +47,10 @@ DERIVATIVE_STEP = 1e-6
 """Step of derivatives of smooth functions."""
 ENDS = np.array([[1.0, -1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
 """Directions that support the set at F where it lies above, and where it lies below the line."""
+
+
+MetricLike: TypeAlias = str | Callable[[FloatArray, FloatArray], float]
+"""A distance by name, or a function of two pairs."""
 
 
 def _sqeuclidean(x: Pairs, y: Pairs) -> FloatArray:
@@ -94,7 +98,7 @@ class Metric:
         return values.reshape(x.shape[:-1])
 
 
-def read_metric(metric: str | Callable[[FloatArray, FloatArray], float]) -> Metric:
+def read_metric(metric: MetricLike) -> Metric:
     """Return the metric with a name, or wrap a function of two pairs."""
     if isinstance(metric, str):
         if metric not in _METRICS:

@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from ...arrays import FloatArray
-from ...data.notebook import COLOURS, GREEN, GREY, ORANGE, Plane
+from ...data.checks import check_level
+from ...data.notebook import COLOURS, GREEN, GREY, ORANGE, Picture
 from ...data.result import ExplainedResult, Result, ResultsByName, axes_of, labels, plain, plain_items
 from ...errors import EmptySetWarning, InputError
 from ...frontier.sets import Position
-from ..p_values import check_level, confidence_text
+from ..p_values import confidence_text
 from .estimates import Fairest, Method, Metric
 
 _CASES: dict[Position, str] = {
@@ -96,7 +97,7 @@ class FairestPoint(Result):
     def _frame(self) -> pd.DataFrame:
         return _fairest_frame(self, self.interval_at(self.alpha))
 
-    def _picture(self) -> Plane:
+    def _picture(self) -> Picture:
         return _fairest_picture(self, self.interval_at(self.alpha))
 
     def at(self, alpha: float) -> FairestPoint:
@@ -192,7 +193,7 @@ class DistanceInterval(ExplainedResult):
         low, high = self.interval_at(self.alpha)
         return f"Distance {self.estimate:.4g}, {confidence_text(self.alpha)} interval {low:.4g} to {high:.4g}"
 
-    def _picture(self) -> Plane:
+    def _picture(self) -> Picture:
         plane = _fairest_picture(self.fairest, self.fairest.interval_at(self.alpha))
         both = np.vstack([self.risk, self.fairest.risk])
         return plane.line(both, GREY, "").points(self.risk[None], ORANGE, self.name)
@@ -324,7 +325,7 @@ class DistanceIntervals(ResultsByName[DistanceInterval]):
             facts[str(name)] = f"{each.estimate:.5g} ({confidence_text(each.alpha)} interval {low:.5g} to {high:.5g})"
         return facts
 
-    def _picture(self) -> Plane | None:
+    def _picture(self) -> Picture | None:
         plane = None
         for colour, (name, each) in zip(COLOURS, self.items(), strict=False):
             if plane is None:
@@ -364,10 +365,10 @@ def _fairest_frame(fairest: FairestPoint, interval: FloatArray) -> pd.DataFrame:
     )
 
 
-def _fairest_picture(fairest: FairestPoint, interval: FloatArray) -> Plane:
+def _fairest_picture(fairest: FairestPoint, interval: FloatArray) -> Picture:
     (left, right), (bottom, top) = interval
     box = np.array([[left, bottom], [right, bottom], [right, top], [left, top]])
-    plane = Plane(axes_of(fairest.groups)).area(box, GREEN, "interval of each risk")
+    plane = Picture(axes_of(fairest.groups)).area(box, GREEN, "interval of each risk")
     return plane.points(fairest.risk[None], GREEN, "fairest point")
 
 

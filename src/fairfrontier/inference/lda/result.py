@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from ...arrays import FloatArray
-from ...data.notebook import COLOURS, GREEN, ORANGE, Plane
+from ...data.checks import check_level
+from ...data.notebook import COLOURS, GREEN, ORANGE, Picture
 from ...data.result import ExplainedResult, ResultsByName, axes_of, labels, plain_items
-from ..p_values import check_level, confidence_text, critical_value, critical_value_error, holm
+from ..p_values import confidence_text, critical_value, critical_value_error, holm
 from .evidence import Evidence, Method
 from .witness import Witness, selection_ratio
 
@@ -267,8 +268,8 @@ class LDATest(ExplainedResult):
     def _verdict(self) -> str:
         return VERDICTS[self.verdict]
 
-    def _picture(self) -> Plane:
-        plane = Plane(axes_of(self.groups)).points(self.risk[None], ORANGE, self.name)
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.risk[None], ORANGE, self.name)
         return plane if (w := self.witness) is None else plane.points(w.risk[None], GREEN, "an alternative")
 
 
@@ -340,10 +341,10 @@ class LDATests(ResultsByName[LDATest]):
             for name, test in self.items()
         }
 
-    def _picture(self) -> Plane | None:
+    def _picture(self) -> Picture | None:
         plane = None
         for colour, (name, test) in zip(COLOURS, self.items(), strict=False):
-            plane = (plane or Plane(axes_of(test.groups))).points(test.risk[None], colour, name)
+            plane = (plane or Picture(axes_of(test.groups))).points(test.risk[None], colour, name)
         return plane
 
 
@@ -357,25 +358,26 @@ def judge(
     alpha: float,
     capacity: float | None = None,
     bounded: bool = False,
-) -> dict[str, LDATest]:
+) -> LDATests:
     """Judge algorithms tested together by their evidence, with Holm's adjustment of both p-values; by name."""
     adjusted = holm(np.array([evidence.p_value for evidence in found]))
     robust = holm(np.array([evidence.robust_p_value for evidence in found]))
-    return {
-        name: LDATest(
-            name,
-            groups,
-            method,
-            alpha,
-            evidence,
-            rates,
-            float(p_adjusted),
-            float(p_robust),
+    tests = [
+        LDATest(
+            name=name,
+            groups=groups,
+            method=method,
+            alpha=alpha,
+            evidence=evidence,
+            selection_rate=rates,
+            p_value_adjusted=p,
+            robust_p_value_adjusted=robust_p,
             tested_together=len(found),
             capacity=capacity,
             bounded=bounded,
         )
-        for name, evidence, rates, p_adjusted, p_robust in zip(
-            names, found, selection_rates, adjusted, robust, strict=True
+        for name, evidence, rates, p, robust_p in zip(
+            names, found, selection_rates, adjusted.tolist(), robust.tolist(), strict=True
         )
-    }
+    ]
+    return LDATests({test.name: test for test in tests})
