@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
 from ..data.reading import Label, Table
+from ..data.result import Result, plain_items
 from ..errors import GroupDeterminedWarning, MarginWarning
 
 N_SECTORS = 36
@@ -22,8 +24,8 @@ AUC_ROWS = 50_000
 """Most rows used to check single covariates."""
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostics:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Diagnostics(Result):
     """How the nuisance pairs, scaled by the group shares (M t), are spread.
 
     Attributes
@@ -69,6 +71,39 @@ class Diagnostics:
     all_covariates_discrete: bool | None
     group_auc: float
     revealing_covariate: Label | None
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "Conditions on the nuisance functions"
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "n_obs": self.n_obs,
+            "n_directions": self.n_directions,
+            "largest_atom": self.largest_atom,
+            "margin_shares": self.margin_shares,
+            "margin_exponent": self.margin_exponent,
+            "margin_doubtful": self.margin_doubtful,
+            "smallest_sector_rows": self.smallest_sector_rows,
+            "largest_gap": self.largest_gap,
+            "no_kinks_plausible": self.no_kinks_plausible,
+            "group_auc": self.group_auc,
+            "group_determined": self.group_determined,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and text for JSON."""
+        more = {
+            "margin_widths": self.margin_widths,
+            "smallest_sector_share": self.smallest_sector_share,
+            "all_covariates_discrete": self.all_covariates_discrete,
+            "revealing_covariate": None if self.revealing_covariate is None else str(self.revealing_covariate),
+        }
+        return plain_items(self._facts() | more)
+
+    def _words(self) -> list[str]:
+        return self.lines()
 
     @property
     def margin_doubtful(self) -> bool:

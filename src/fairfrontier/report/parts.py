@@ -303,7 +303,6 @@ def witness(found: Witness, alpha: float) -> WitnessRecord:
     """An alternative with the bounds of its gains."""
     low = found.lower_bounds(alpha)
     first, second, gap = (interval(ends) for ends in found.intervals(alpha))
-    rates = found.selection_rate
     return WitnessRecord(
         directions=tuple(pair(q) for q in found.directions),
         shares=tuple(float(share) for share in found.shares),
@@ -312,8 +311,8 @@ def witness(found: Witness, alpha: float) -> WitnessRecord:
         lower_bounds=(finite(low[0]), finite(low[1]), finite(low[2])),
         intervals=(first, second, gap),
         confirmed=found.confirmed(alpha),
-        selection_rate=pair(rates),
-        selection_ratio=float(rates.min() / rates.max()) if rates.max() > 0.0 else 1.0,
+        selection_rate=pair(found.selection_rate),
+        selection_ratio=found.selection_ratio,
     )
 
 
@@ -339,10 +338,9 @@ def distance(found: DistanceInterval) -> DistanceRecord:
 def alternatives(found: Alternatives) -> tuple[AlternativeRecord, ...]:
     """The alternatives to an algorithm, one for each line of their table."""
     table = found.table
-    rate = "selection rate" if f"selection rate {found.groups[0]}" in table else "treated"
     both = {
         name: table[[f"{name} {label}" for label in found.groups]].to_numpy(dtype=float)
-        for name in ("risk", "se", "gain", "se gain", rate)
+        for name in ("risk", "se", "gain", "se gain", "selection rate")
     }
     return tuple(
         AlternativeRecord(
@@ -356,7 +354,7 @@ def alternatives(found: Alternatives) -> tuple[AlternativeRecord, ...]:
                 finite(both["se gain"][k, 1]),
                 finite(table["se gain in gap"].iloc[k]),
             ),
-            selection_rate=pair(both[rate][k]),
+            selection_rate=pair(both["selection rate"][k]),
             agreement=float(table["agreement"].iloc[k]),
             flagged=bool(table["flagged"].iloc[k]),
         )

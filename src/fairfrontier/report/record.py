@@ -8,13 +8,11 @@ JSON, is generated from these classes by `schema`: the text below a field is its
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Literal
 
-import numpy as np
-
+from ..data.result import plain as plain_value
 from ..frontier.sets import Position
 from ..inference.distance.estimates import Method as DistanceMethod
 from ..inference.group_skew import Method as SkewMethod
@@ -309,8 +307,8 @@ class WitnessRecord:
     """Whether the bounds confirm the improvement."""
     selection_rate: Rates
     """Its selection rates."""
-    selection_ratio: Share | None
-    """The smaller selection rate over the larger."""
+    selection_ratio: Share
+    """The smaller selection rate over the larger; 1 if nobody is selected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -428,7 +426,7 @@ class AlgorithmRecord:
     selection_rate: Rates
     """Its selection rates."""
     selection_ratio: Share | None
-    """The smaller selection rate over the larger."""
+    """The smaller selection rate over the larger; 1 if nobody is selected."""
     lda: LDARecord
     """The test on which the verdict rests."""
     improving: Polygon
@@ -568,12 +566,7 @@ def plain(value: object) -> Json:
         return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
+    if isinstance(value, tuple | list):
         return [plain(item) for item in value]
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str) else str(value)
+    found: Json = plain_value(value)
+    return found

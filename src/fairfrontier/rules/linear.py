@@ -19,7 +19,9 @@ from sklearn.linear_model import LogisticRegression
 
 from ..arrays import ArrayLike, FloatArray
 from ..data.losses import Loss
+from ..data.notebook import BLUE, ORANGE, Picture
 from ..data.reading import Label, Table
+from ..data.result import ExplainedResult, axes_of, labels
 from ..data.sample import Sample
 from ..errors import InputError
 from ..fit import Fitted, fit_of
@@ -48,13 +50,13 @@ class LinearScore:
         return score
 
 
-@dataclass(frozen=True, slots=True)
-class Restriction:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Restriction(ExplainedResult):
     """What linearity costs in one direction, out of fold.
 
     ``risks`` and ``frontier_risks`` (2,) of the linear and of the unrestricted rule; ``loss`` is by how much the
-    weighted sum of risks that the direction stands for is larger under the linear rule, with ``standard_error``. Small
-    samples can make it negative.
+    weighted sum of risks that the rules of the direction minimise is larger under the linear rule, with
+    ``standard_error``. Small samples can make it negative.
     """
 
     groups: tuple[Any, Any]
@@ -63,6 +65,25 @@ class Restriction:
     frontier_risks: FloatArray
     loss: float
     standard_error: float
+
+    @property
+    def heading(self) -> str:
+        """The question that is answered."""
+        return "What does it cost that the rule is linear?"
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "groups": labels(self.groups),
+            "direction": self.direction,
+            "risks": self.risks,
+            "frontier_risks": self.frontier_risks,
+            "loss": self.loss,
+            "standard_error": self.standard_error,
+        }
+
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.frontier_risks[None], BLUE, "unrestricted rule")
+        return plane.points(self.risks[None], ORANGE, "linear rule")
 
     def summary(self) -> str:
         """The sentences as one paragraph."""
