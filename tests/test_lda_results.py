@@ -15,8 +15,7 @@ from support.lda_cases import METHODS, B, Case, at_direction, numbers_of
 from support.small_samples import fit, learned, rows
 
 from fairfrontier.frontier.plane import unit_circle
-from fairfrontier.inference.lda.result import _ratio
-from fairfrontier.inference.lda.witness import Witness
+from fairfrontier.inference.lda.witness import Witness, selection_ratio
 from fairfrontier.inference.p_values import combine_repetitions, critical_value, critical_value_error, holm
 
 pytestmark = pytest.mark.filterwarnings(
@@ -433,9 +432,9 @@ def test_the_error_of_the_critical_value_by_hand():
 
 
 def test_selection_ratio_by_hand():
-    assert _ratio(np.array([0.2, 0.5])) == _ratio(np.array([0.5, 0.2])) == 0.4
-    assert _ratio(np.array([0.0, 0.5])) == 0.0
-    assert _ratio(np.array([0.0, 0.0])) == 1.0  # nobody is selected: no difference between the groups
+    assert selection_ratio(np.array([0.2, 0.5])) == selection_ratio(np.array([0.5, 0.2])) == 0.4
+    assert selection_ratio(np.array([0.0, 0.5])) == 0.0
+    assert selection_ratio(np.array([0.0, 0.0])) == 1.0  # nobody is selected: no difference between the groups
 
 
 def test_the_summary_has_the_numbers_of_the_result(case):

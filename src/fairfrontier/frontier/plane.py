@@ -1,4 +1,4 @@
-"""Plane geometry with no statistics: polygons, the polar of a star, the improvement set C(e)."""
+"""Picture geometry with no statistics: polygons, the polar of a star, the improvement set C(e)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
+from ..data.reading import Label, Table
+from ..data.result import Result, plain_items
 from ..errors import GroupDeterminedWarning, MarginWarning
 
 N_SECTORS = 36
@@ -22,8 +24,8 @@ AUC_ROWS = 50_000
 """Most rows used to check single covariates."""
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostics:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Diagnostics(Result):
     """How the nuisance pairs, scaled by the group shares (M t), are spread.
 
     Attributes
@@ -68,7 +70,40 @@ class Diagnostics:
     no_kinks_plausible: bool
     all_covariates_discrete: bool | None
     group_auc: float
-    revealing_covariate: Any
+    revealing_covariate: Label | None
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "Conditions on the nuisance functions"
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "n_obs": self.n_obs,
+            "n_directions": self.n_directions,
+            "largest_atom": self.largest_atom,
+            "margin_shares": self.margin_shares,
+            "margin_exponent": self.margin_exponent,
+            "margin_doubtful": self.margin_doubtful,
+            "smallest_sector_rows": self.smallest_sector_rows,
+            "largest_gap": self.largest_gap,
+            "no_kinks_plausible": self.no_kinks_plausible,
+            "group_auc": self.group_auc,
+            "group_determined": self.group_determined,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and text for JSON."""
+        more = {
+            "margin_widths": self.margin_widths,
+            "smallest_sector_share": self.smallest_sector_share,
+            "all_covariates_discrete": self.all_covariates_discrete,
+            "revealing_covariate": None if self.revealing_covariate is None else str(self.revealing_covariate),
+        }
+        return plain_items(self._facts() | more)
+
+    def _words(self) -> list[str]:
+        return self.lines()
 
     @property
     def margin_doubtful(self) -> bool:
@@ -124,7 +159,7 @@ def diagnose(
     mu: FloatArray,
     group: IntArray,
     *,
-    X: Any = None,
+    X: Table | None = None,
     weight: FloatArray | None = None,
     group_auc: float | None = None,
 ) -> Diagnostics:
@@ -243,13 +278,13 @@ def largest_strip_share(angle: FloatArray, length: FloatArray, weight: FloatArra
     return base + max(open_at_zero, float(inside.max(initial=0.0)))
 
 
-def all_discrete(X: Any) -> bool:
+def all_discrete(X: Table) -> bool:
     """Tell whether every covariate is non-numeric or has few distinct values: at most n/10, from 20 to 500."""
     most = min(max(20, len(X) // 10), 500)
     return all(not numeric or len(np.unique(values)) <= most for _, values, numeric in _columns(X))
 
 
-def _columns(X: Any) -> list[tuple[Any, Any, bool]]:
+def _columns(X: Table) -> list[tuple[Label, AnyArray, bool]]:
     """Name, values and whether numeric, of every column."""
     if isinstance(X, pd.DataFrame):
         return [
@@ -286,7 +321,7 @@ def _exponent(shares: tuple[float, ...]) -> float:
     return float(np.log(shares[-1] / shares[0]) / np.log(MARGIN_WIDTHS[-1] / MARGIN_WIDTHS[0]))
 
 
-def _revealing_covariate(X: Any, first: BoolArray, weight: FloatArray) -> Any:
+def _revealing_covariate(X: Table, first: BoolArray, weight: FloatArray) -> Label | None:
     step = -(-len(X) // AUC_ROWS)
     group, w = first[::step], weight[::step]
     best_name, best = None, AUC_DETERMINED
@@ -297,7 +332,7 @@ def _revealing_covariate(X: Any, first: BoolArray, weight: FloatArray) -> Any:
     return best_name
 
 
-def _column_auc(values: Any, numeric: bool, first: BoolArray, weight: FloatArray) -> float:
+def _column_auc(values: AnyArray, numeric: bool, first: BoolArray, weight: FloatArray) -> float:
     """How well one covariate tells the groups apart, by its order or, with few values, by their table."""
     keys = values if numeric else values.astype(str)
     levels, codes = np.unique(keys, return_inverse=True)
