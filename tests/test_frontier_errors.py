@@ -32,6 +32,18 @@ def only_group(label, keep):
 # what is wrong: (changes to the constructor, changes to fit, code, fragment of the message)
 REFUSED = {
     "one group": ({}, {"sensitive_features": np.ones(N)}, "one-group", "only one is present: 1.0 (60 rows)"),
+    "three groups and a correction of the regret": (
+        {"bias_correction": "regret"},
+        {"sensitive_features": np.arange(N) % 3},
+        "too-many-groups",
+        "there are 3: 2, 1, 0. Fit with groups=(2, 1)",
+    ),
+    "three groups and jitter": (
+        {"jitter": 0.01},
+        {"sensitive_features": np.arange(N) % 3},
+        "too-many-groups",
+        "there are 3: 2, 1, 0. Fit with groups=(2, 1)",
+    ),
     "group of nine rows in five folds": (
         {},
         {"sensitive_features": only_group(0, 9)},
