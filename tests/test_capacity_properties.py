@@ -363,12 +363,12 @@ def test_a_witness_keeps_within_the_capacity(kind):
     assert seen >= 2
 
 
-def test_a_warning_where_the_algorithm_treats_more_than_the_capacity():
+def test_a_warning_where_the_algorithm_selects_more_than_the_capacity():
     data, ff = fitted(n=200)
     some = algorithms(data, 0.1, np.random.default_rng(0))
     ff.test_lda(some, capacity=0.1)  # just the capacity: no warning, which would be an error here
     ff.test_lda(risks=[0.4, 0.5], capacity=0.1)
-    with pytest.warns(CapacityWarning, match=r"random treats 10\.00% of the people.* 9\.00%") as caught:
+    with pytest.warns(CapacityWarning, match=r"random selects 10\.00% of the people.* 9\.00%") as caught:
         ff.test_lda({"random": some["random"], "nobody": np.zeros(200)}, capacity=0.09)
     assert len(caught) == 1
     assert caught[0].filename == __file__

@@ -101,14 +101,17 @@ def _random_folds(sample: Sample, n_folds: int, rng: np.random.Generator, scheme
         strata += sample.y > sample.y.min()
     if sample.clusters is None:
         return deal(strata, n_folds, rng)
-    return _deal_clusters(sample.clusters, strata, n_folds, rng)[sample.clusters]
+    most = max(MOST_STRATA, 2 * len(sample.groups))  # groups stay apart
+    return _deal_clusters(sample.clusters, strata, n_folds, rng, most)[sample.clusters]
 
 
-def _deal_clusters(clusters: IntArray, strata: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+def _deal_clusters(
+    clusters: IntArray, strata: IntArray, n_folds: int, rng: np.random.Generator, most: int = MOST_STRATA
+) -> IntArray:
     """Put whole clusters, large ones first, where they disturb the balance of the strata least."""
     m, n_strata = int(clusters.max()) + 1, int(strata.max()) + 1
-    if n_strata > MOST_STRATA:
-        strata, n_strata = strata * MOST_STRATA // n_strata, MOST_STRATA
+    if n_strata > most:
+        strata, n_strata = strata * most // n_strata, most
     counts = np.bincount(n_strata * clusters + strata, minlength=n_strata * m).reshape(m, n_strata).astype(np.float64)
     counts = counts[:, counts.any(axis=0)]
     sizes = counts.sum(axis=1, keepdims=True)
