@@ -46,6 +46,7 @@ from .report.text import summary_text
 from .rules.alternatives import Alternatives
 from .rules.classifier import FrontierRule
 from .rules.deployment import Deployment, alternatives
+from .rules.preferences import Weights
 
 Decisions = ArrayLike | Mapping[str, ArrayLike]
 Result = TypeVar("Result")
@@ -653,7 +654,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
     def rule(
         self,
-        weights: Any = None,
+        weights: Weights = None,
         *,
         direction: ArrayLike | None = None,
         capacity: float | None = None,

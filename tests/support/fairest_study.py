@@ -4,6 +4,8 @@ One replication draws a sample of a design, learns the nuisance functions with `
 and asks on the same draws how often the true (R, B) is left out, weak skew rejected, and the true squared distance to F
 not covered, for R, B, (R + B) / 2, the logistic lottery, F itself and points at F + c / sqrt(n). Designs: the two of
 the paper, and a third, ``mixed``, in which the group depends on the covariates: a check on the two.
+
+    cd tests; python -m support.fairest_study 1000 1000 balanced,skewed regret STORE.csv  # or: plain, without refits
 """
 
 import sys

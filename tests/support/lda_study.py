@@ -7,6 +7,8 @@ One replication draws a sample of a design, learns the nuisance functions once, 
   quartered, shuffled between rows or replaced by its mean;
 * false nulls: (R + B) / 2, the logistic lottery of the published study, and the optimal utilitarian rule with 20%
   of its decisions flipped.
+
+    cd tests; python -m support.lda_study 1000 1000 STORE.csv  # n, replications
 """
 
 import sys

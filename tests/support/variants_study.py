@@ -2,6 +2,8 @@
 
 On the same samples of both designs at n = 1,000: the default, the regret correction, repeated cross-fitting (medians),
 nuisance predictions averaged over repetitions, a stack of learners, and learners refitted inside every draw.
+
+    cd tests; python -m support.variants_study quick 1000 60 STORE.csv  # or: slow, for the last two
 """
 
 import sys

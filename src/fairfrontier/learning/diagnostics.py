@@ -2,14 +2,14 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from ..arrays import BoolArray, FloatArray, IntArray
-from ..data.result import Result, plain_items
+from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
+from ..data.reading import Label, Table
+from ..data.result import PlainDict, Result, plain_items
 from ..errors import GroupDeterminedWarning, MarginWarning
 
 N_SECTORS = 36
@@ -69,7 +69,7 @@ class Diagnostics(Result):
     no_kinks_plausible: bool
     all_covariates_discrete: bool | None
     group_auc: float
-    revealing_covariate: Any
+    revealing_covariate: Label | None
 
     @property
     def heading(self) -> str:
@@ -91,7 +91,7 @@ class Diagnostics(Result):
             "group_determined": self.group_determined,
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON."""
         more = {
             "margin_widths": self.margin_widths,
@@ -158,7 +158,7 @@ def diagnose(
     mu: FloatArray,
     group: IntArray,
     *,
-    X: Any = None,
+    X: Table | None = None,
     weight: FloatArray | None = None,
     group_auc: float | None = None,
 ) -> Diagnostics:
@@ -277,13 +277,13 @@ def largest_strip_share(angle: FloatArray, length: FloatArray, weight: FloatArra
     return base + max(open_at_zero, float(inside.max(initial=0.0)))
 
 
-def all_discrete(X: Any) -> bool:
+def all_discrete(X: Table) -> bool:
     """Tell whether every covariate is non-numeric or has few distinct values: at most n/10, from 20 to 500."""
     most = min(max(20, len(X) // 10), 500)
     return all(not numeric or len(np.unique(values)) <= most for _, values, numeric in _columns(X))
 
 
-def _columns(X: Any) -> list[tuple[Any, Any, bool]]:
+def _columns(X: Table) -> list[tuple[Label, AnyArray, bool]]:
     """Name, values and whether numeric, of every column."""
     if isinstance(X, pd.DataFrame):
         return [
@@ -320,7 +320,7 @@ def _exponent(shares: tuple[float, ...]) -> float:
     return float(np.log(shares[-1] / shares[0]) / np.log(MARGIN_WIDTHS[-1] / MARGIN_WIDTHS[0]))
 
 
-def _revealing_covariate(X: Any, first: BoolArray, weight: FloatArray) -> Any:
+def _revealing_covariate(X: Table, first: BoolArray, weight: FloatArray) -> Label | None:
     step = -(-len(X) // AUC_ROWS)
     group, w = first[::step], weight[::step]
     best_name, best = None, AUC_DETERMINED
@@ -331,7 +331,7 @@ def _revealing_covariate(X: Any, first: BoolArray, weight: FloatArray) -> Any:
     return best_name
 
 
-def _column_auc(values: Any, numeric: bool, first: BoolArray, weight: FloatArray) -> float:
+def _column_auc(values: AnyArray, numeric: bool, first: BoolArray, weight: FloatArray) -> float:
     """How well one covariate tells the groups apart, by its order or, with few values, by their table."""
     keys = values if numeric else values.astype(str)
     levels, codes = np.unique(keys, return_inverse=True)

@@ -20,7 +20,8 @@ from ..frontier.support import SupportFunction, group_means
 from ..learning.cross_fitting import cross_fit, fit_on_all
 from ..learning.learners import FittedLearner, Learner
 from .alternatives import FINE, Alternatives, Current, find_alternatives
-from .classifier import FrontierRule, preferred_direction
+from .classifier import FrontierRule
+from .preferences import Setting, Weights, preferred_direction
 
 
 class Deployment:
@@ -55,7 +56,7 @@ class Deployment:
 
     def rule(
         self,
-        weights: Any = None,
+        weights: Weights = None,
         *,
         direction: ArrayLike | None = None,
         capacity: float | None = None,
@@ -67,7 +68,8 @@ class Deployment:
         labels = groups.pair("A rule of the frontier")
         if capacity is not None:
             check_capacity(capacity)
-        q = preferred_direction(weights, direction, labels, groups.shares, lambda: fit.function(capacity))
+        setting = Setting(labels, groups.shares, lambda: fit.function(capacity))
+        q = preferred_direction(weights, direction, setting)
         learned = self.learned()
         rule = FrontierRule(
             weights=weights,
@@ -165,7 +167,7 @@ def _halves(fit: Fit, capacity: float | None) -> _Halves:
     own, n_jobs = losses.take(rows[0]), fit.options.n_jobs
     inner = cross_fit(first, own.dl, learner, n_folds=fit.learning.n_folds, n_jobs=n_jobs, random_state=fold_seed)
     fitted = fit_on_all(first, own.dl, learner, n_jobs=n_jobs, random_state=fit_seed)
-    pairs = (inner.predictions[0], fitted.predict(second.X).delta_theta)
+    pairs = (inner.predictions[0], fitted.predict(second.covariates).delta_theta)
     functions: list[SupportFunction | CappedFunction] = []
     for half, part, t in zip((first, second), rows, pairs, strict=True):
         exact = attainable(half, losses.take(part), t, fit.bounds.take(part))

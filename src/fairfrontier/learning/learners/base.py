@@ -7,7 +7,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from ...arrays import ArrayLike, FloatArray, IntArray
+from ...arrays import FloatArray, IntArray
+from ...data.reading import Table
 from ...errors import InputError
 from .estimators import Family, GroupPrediction, take_rows, weight_keywords
 
@@ -35,7 +36,7 @@ class TrainingRows:
         Numbers of the clusters, whose rows belong into the same inner fold; None when the user gave none.
     """
 
-    X: Any
+    X: Table
     dl: FloatArray
     group: IntArray
     n_groups: int
@@ -84,7 +85,7 @@ class Prediction:
 class FittedPart(Protocol):
     """A fitted component of a learner."""
 
-    def predict(self, X: ArrayLike) -> Any:
+    def predict(self, X: Table) -> Any:
         """Return what `Learner.combine` needs from this component at the rows of X."""
         ...
 
@@ -135,7 +136,7 @@ class FittedLearner:
     learner: Learner
     parts: Mapping[Component, FittedPart]
 
-    def predict(self, X: ArrayLike) -> Prediction:
+    def predict(self, X: Table) -> Prediction:
         """Predict at the rows of X."""
         return self.learner.combine({name: part.predict(X) for name, part in self.parts.items()})
 
