@@ -11,13 +11,17 @@ import numbers
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from .notebook import Picture, card, table_html
+from .reading import Label
 
+Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+"""What JSON can hold."""
+PlainDict: TypeAlias = dict[str, Plain]
 LINES = 12
 """Most lines of a `repr`."""
 WIDTH = 120
@@ -41,7 +45,7 @@ class Result:
         """Return what a person wants to know first, by name: at most eleven entries, none with draws or rows."""
         raise NotImplementedError
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, without draws; None where a number is not finite."""
         return plain_items(self._facts())
 
@@ -123,7 +127,7 @@ class ResultsByName(Mapping[str, R], Result):
     def __len__(self) -> int:
         return len(self._results)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the plain data of every algorithm, by name."""
         return {str(name): result.to_dict() for name, result in self.items()}
 
@@ -146,12 +150,12 @@ class ResultsByName(Mapping[str, R], Result):
         return self.sentences()
 
 
-def labels(groups: tuple[Any, ...]) -> list[str]:
+def labels(groups: tuple[Label, ...]) -> list[str]:
     """Return the labels of groups as text."""
     return [str(label) for label in groups]
 
 
-def axes_of(groups: tuple[Any, ...] | None) -> tuple[str, str]:
+def axes_of(groups: tuple[Label, ...] | None) -> tuple[str, str]:
     """Return the names of the axes of a picture of two groups' risks."""
     return ("of the first group", "of the second group") if groups is None else (str(groups[0]), str(groups[1]))
 
@@ -202,12 +206,12 @@ def _state(value: object) -> dict[str, object]:
     return {name: x for name, x in vars(value).items() if not isinstance(getattr(kind, name, None), cached_property)}
 
 
-def plain_items(values: Mapping[str, object]) -> dict[str, Any]:
+def plain_items(values: Mapping[str, object]) -> PlainDict:
     """Return a mapping as a dictionary of plain numbers and text."""
     return {str(name): plain(value) for name, value in values.items()}
 
 
-def plain(value: object) -> Any:
+def plain(value: object) -> Plain:
     """Return a value as plain numbers and text for JSON; None for numbers that are not finite."""
     if value is None or isinstance(value, str | bool):
         return value

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,8 @@ import pandas as pd
 from ...arrays import FloatArray
 from ...data.checks import check_level
 from ...data.notebook import COLOURS, GREEN, GREY, ORANGE, Picture
-from ...data.result import ExplainedResult, Result, ResultsByName, axes_of, labels, plain, plain_items
+from ...data.reading import Label
+from ...data.result import ExplainedResult, PlainDict, Result, ResultsByName, axes_of, labels, plain, plain_items
 from ...errors import EmptySetWarning, InputError
 from ...frontier.sets import Position
 from ...wording import confidence_text
@@ -34,7 +34,7 @@ class FairestPoint(Result):
     value, under which the rule that attains it is optimal; a negative weight works against a group.
     """
 
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     alpha: float
     n_boot: int
     _evidence: tuple[Fairest, ...]
@@ -118,7 +118,7 @@ class DistanceInterval(ExplainedResult):
     """
 
     name: str
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     metric: Metric
     method: Method
     alpha: float
@@ -186,7 +186,7 @@ class DistanceInterval(ExplainedResult):
             "cases": self.cases,
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Everything but the draws, as plain numbers and text."""
         facts = self.fairest.to_dict()
         return plain_items(self._facts()) | {
