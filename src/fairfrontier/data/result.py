@@ -158,7 +158,7 @@ def labels(groups: tuple[Label, ...]) -> list[str]:
 
 def axes_of(groups: tuple[Label, ...] | None) -> tuple[str, str]:
     """Return the names of the axes of a picture of two groups' risks."""
-    return ("of the first group", "of the second group") if groups is None else (str(groups[0]), str(groups[1]))
+    return ("first group", "second group") if groups is None else (str(groups[0]), str(groups[1]))
 
 
 def same(one: object, other: object) -> bool:
