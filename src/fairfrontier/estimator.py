@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -40,8 +39,10 @@ from .learning import diagnostics
 from .learning.cross_fitting import Nuisance
 from .learning.diagnostics import Diagnostics
 from .learning.learners import read_learner
+from .report.findings import ask
 from .report.html import render
-from .report.record import make_record
+from .report.parts import make_record
+from .report.record import Record
 from .report.text import summary_text
 from .rules.alternatives import Alternatives
 from .rules.classifier import FrontierRule
@@ -795,8 +796,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         Path
             The file.
         """
-        record = self._record(decisions, title, randomised, capacity)
-        return _write(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
+        return _write(path, self._record(decisions, title, randomised, capacity).to_json())
 
     def report(
         self,
@@ -808,8 +808,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         capacity: float | None = None,
     ) -> Path:
         """Write a report for people: one HTML file that needs no network; arguments as for `to_json`."""
-        record = self._record(decisions, title, randomised, capacity)
-        return _write(path, render(record))
+        return _write(path, render(self._record(decisions, title, randomised, capacity)))
 
     def _record(
         self,
@@ -817,13 +816,12 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         title: str | None,
         randomised: bool,
         capacity: float | None,
-    ) -> dict[str, Any]:
+    ) -> Record:
         self._fit()
         named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
-        record = make_record(self, named or {}, randomised=randomised, capacity=capacity)
+        findings = ask(self, named or {}, randomised=randomised, capacity=capacity)
         shown = f"Audit of {', '.join(map(str, named))}" if named else "What is attainable"
-        created = datetime.now().isoformat(timespec="seconds")
-        return record | {"title": title or shown, "created": created}
+        return make_record(self, findings, title=title or shown, created=datetime.now())
 
     def _fit(self) -> Fit:
         """Return what was learned, asked with the present options."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+
+from ..wording import number_text
 
 if TYPE_CHECKING:
     from ..estimator import FairFrontier
@@ -65,13 +68,13 @@ def _points(ff: FairFrontier) -> list[str]:
     columns = [max(len(str(name)), 9) + 2 for name in table.columns]
     lines = [" " * width + "".join(f"{name:>{w}}" for name, w in zip(table.columns, columns, strict=True))]
     for name, row in zip(table.index, table.to_numpy(), strict=True):
-        cells = "".join(f"{value:>{w}.4f}" for value, w in zip(row, columns, strict=True))
+        cells = "".join(f"{number_text(value):>{w}}" for value, w in zip(row, columns, strict=True))
         lines.append(f"{name:<{width}}{cells}")
     return lines
 
 
 def _regret(ff: FairFrontier) -> list[str]:
-    """How much the learned rules leave on the table at the three points, if that was estimated."""
+    """By how much the learned rules fall short of the best ones at the three points, if that was estimated."""
     if ff.regret_ is None:
         return []
     q = ff.points_.to_numpy()[:, 2:]
@@ -79,7 +82,8 @@ def _regret(ff: FairFrontier) -> list[str]:
     values = ff.regret_.values(q)
     lines = [f"Estimated regret of the learned rules, taken off the risks above ({len(values)} refits):"]
     for name, mean, spread in zip(ff.points_.index, values.mean(axis=0), values.std(axis=0, ddof=1), strict=True):
-        lines.append(f"  {name}: {mean:.4f} (from refit to refit +-{spread:.4f}) in the risk weighted by its direction")
+        varies = f"from refit to refit +-{number_text(spread)}"
+        lines.append(f"  {name}: {number_text(mean)} ({varies}) in the risk weighted by its direction")
     return lines
 
 
@@ -94,9 +98,13 @@ def _quality(ff: FairFrontier) -> list[str]:
     for label in ff.groups_:
         own = ff.nuisance_.quality[[group == label for group in ff.nuisance_.quality["group"]]]
         own = own.groupby("fold", as_index=False)[["r2", "log_loss", "mean_log_loss"]].median()
-        line = f"  group {label}: R2 " + " ".join(f"{value:.3f}" for value in own["r2"])
+        line = f"  group {label}: R2 {_listed(own['r2'])}"
         if np.isfinite(own["log_loss"]).all():
-            line += "; log loss " + " ".join(f"{value:.3f}" for value in own["log_loss"])
-            line += f" (of the mean: {own['mean_log_loss'].mean():.3f})"
+            of_the_mean = number_text(own["mean_log_loss"].mean(), 3)
+            line += f"; log loss {_listed(own['log_loss'])} (of the mean: {of_the_mean})"
         lines.append(line)
     return lines
+
+
+def _listed(values: pd.Series) -> str:
+    return " ".join(number_text(value, 3) for value in values)
