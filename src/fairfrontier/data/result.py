@@ -19,13 +19,14 @@ import pandas as pd
 from .notebook import Picture, card, table_html
 from .reading import Label
 
-Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
-"""What JSON can hold."""
-PlainDict: TypeAlias = dict[str, Plain]
+PlainDict: TypeAlias = dict[str, object]
+"""Plain numbers and text by name, also in lists and further dictionaries: what JSON can hold."""
 LINES = 12
 """Most lines of a `repr`."""
 WIDTH = 120
 """Most characters of a line of a `repr`."""
+NAME = 40
+"""Most characters of a name in front of a fact."""
 FEW = 6
 """Most numbers of an array that are written out in a `repr`."""
 
@@ -57,8 +58,8 @@ class Result:
 
     def __repr__(self) -> str:
         """Return the facts, one to a line."""
-        lines = [f"    {name}: {short(value)}" for name, value in self._facts().items()]
-        return "\n".join(cut(line) for line in [type(self).__name__, *lines][:LINES])
+        lines = [f"    {cut(short(name), NAME)}: {short(value)}" for name, value in self._facts().items()]
+        return "\n".join(cut(line, WIDTH) for line in [type(self).__name__, *lines][:LINES])
 
     def _verdict(self) -> str:
         """Return what was found, in a word or two; empty if nothing is decided."""
@@ -157,7 +158,7 @@ def labels(groups: tuple[Label, ...]) -> list[str]:
 
 def axes_of(groups: tuple[Label, ...] | None) -> tuple[str, str]:
     """Return the names of the axes of a picture of two groups' risks."""
-    return ("of the first group", "of the second group") if groups is None else (str(groups[0]), str(groups[1]))
+    return ("first group", "second group") if groups is None else (str(groups[0]), str(groups[1]))
 
 
 def same(one: object, other: object) -> bool:
@@ -211,7 +212,7 @@ def plain_items(values: Mapping[str, object]) -> PlainDict:
     return {str(name): plain(value) for name, value in values.items()}
 
 
-def plain(value: object) -> Plain:
+def plain(value: object) -> object:
     """Return a value as plain numbers and text for JSON; None for numbers that are not finite."""
     if value is None or isinstance(value, str | bool):
         return value
@@ -250,13 +251,13 @@ def short(value: object) -> str:
     if isinstance(value, pd.DataFrame):
         return f"table of {value.shape[0]} rows and {value.shape[1]} columns"
     if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {short(x)}" for key, x in value.items()) or "none"
+        return "; ".join(f"{short(key)}: {short(x)}" for key, x in value.items()) or "none"
     if isinstance(value, tuple | list):
         parts = [f"({short(x)})" if isinstance(x, tuple | list) else short(x) for x in value]
         return ", ".join(parts) or "none"
     return "none" if value is None else " ".join(str(value).split())
 
 
-def cut(line: str) -> str:
-    """Return a line of at most `WIDTH` characters."""
-    return line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
+def cut(line: str, width: int) -> str:
+    """Return a line of at most ``width`` characters."""
+    return line if len(line) <= width else line[: width - 3] + "..."

@@ -101,8 +101,8 @@ class BestPointsSet(Result):
         return plain_items(self._facts() | {"outline_r": self.outline_r, "outline_b": self.outline_b})
 
     def _picture(self) -> Picture:
-        plane = Picture(axes_of(self.groups)).area(self.outline_r, BLUE, "best for the first group")
-        return plane.area(self.outline_b, ORANGE, "best for the second group")
+        r, b = axes_of(self.groups)
+        return Picture((r, b)).area(self.outline_r, BLUE, f"best for {r}").area(self.outline_b, ORANGE, f"best for {b}")
 
     @property
     def outline_r(self) -> FloatArray:

@@ -89,7 +89,9 @@ class Nuisance(Result):
             "n_folds": 0 if self.folds is None else int(self.folds.max()),
             "jitter": self.jitter,
             "group_auc": self.group_auc,
-            "median_r2": {str(name): float(r2.median()) for name, r2 in self.quality.groupby("group")["r2"]},
+            "median_r2": {
+                str(name): float(r2.median()) for name, r2 in self.quality.groupby("group", sort=False)["r2"]
+            },
         }
 
     def to_dict(self) -> PlainDict:

@@ -26,6 +26,12 @@ _CASES: dict[Position, str] = {
 }
 
 
+EMPTY = (
+    "The confidence interval is empty (nan): no point passes the test of being the fairest one. The estimated support "
+    "function contradicts itself, which happens when the learner has found no usable signal."
+)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FairestPoint(Result):
     """The fairest attainable point: the risks with the smallest gap, and among those the lowest.
@@ -211,9 +217,9 @@ class DistanceInterval(ExplainedResult):
     def sentences(self) -> list[str]:
         """Say in plain words what was estimated and what it does not show."""
         r, b = self.groups
-        low, high = self.conf_int()
+        low, high = self.interval_at(self.alpha)
         fairest = self.fairest
-        ends = fairest.conf_int()
+        ends = fairest.interval_at(self.alpha)
         lines = [
             f"Risks of {self.name}: group {r} {self.risk[0]:.4f}, group {b} {self.risk[1]:.4f}.",
             f"Fairest point: group {r} {fairest.risk[0]:.4f} ({ends[0, 0]:.4f} to {ends[0, 1]:.4f}), group {b} "
@@ -222,6 +228,8 @@ class DistanceInterval(ExplainedResult):
             f"Distance ({self.metric.name}): {self.estimate:.5f}, {confidence_text(self.alpha)} interval {low:.5f} to "
             f"{high:.5f}.",
         ]
+        if np.isnan(low):
+            lines.append(EMPTY)
         for case, part in self.cases.items():
             what = _CASES[case].format(r=r, b=b)
             shown = part if isinstance(part, str) else f"{part[0]:.5f} to {part[1]:.5f}"
@@ -374,9 +382,4 @@ def _fairest_picture(fairest: FairestPoint, interval: FloatArray) -> Picture:
 
 
 def _warn_of_nothing() -> None:
-    warnings.warn(
-        "The confidence interval is empty (nan): no point passes the test of being the fairest one. The estimated "
-        "support function contradicts itself, which happens when the learner has found no usable signal.",
-        EmptySetWarning,
-        stacklevel=3,
-    )
+    warnings.warn(EMPTY, EmptySetWarning, stacklevel=3)

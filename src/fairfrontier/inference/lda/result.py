@@ -337,6 +337,9 @@ class LDATests(ResultsByName[LDATest]):
             }
         ).T
 
+    def _frame(self) -> pd.DataFrame:
+        return self.to_frame()[["verdict", "statistic", "critical_value", "p_value", "p_value_adjusted"]]
+
     def _facts(self) -> dict[str, object]:
         return {
             str(name): f"{test.verdict}, p-value {test.p_value:.4g} (adjusted {test.p_value_adjusted:.4g})"
