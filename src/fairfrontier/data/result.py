@@ -19,7 +19,8 @@ import pandas as pd
 from .notebook import Picture, card, table_html
 from .reading import Label
 
-PlainDict: TypeAlias = dict[str, object]
+Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+PlainDict: TypeAlias = dict[str, Plain]
 """Plain numbers and text by name, also in lists and further dictionaries: what JSON can hold."""
 LINES = 12
 """Most lines of a `repr`."""
@@ -212,7 +213,7 @@ def plain_items(values: Mapping[str, object]) -> PlainDict:
     return {str(name): plain(value) for name, value in values.items()}
 
 
-def plain(value: object) -> object:
+def plain(value: object) -> Plain:
     """Return a value as plain numbers and text for JSON; None for numbers that are not finite."""
     if value is None or isinstance(value, str | bool):
         return value
