@@ -37,7 +37,7 @@ def card(heading: str, *, verdict: str, rows: Mapping[str, str], table: str, pic
         f'<td style="{_CELL}">{escape(text)}</td></tr>'
         for name, text in rows.items()
     )
-    facts = f'<table style="border-collapse:collapse;margin:4px 0">{lines}</table>'
+    facts = f'<table style="border-collapse:collapse;margin:4px 0;font-size:inherit">{lines}</table>'
     columns = f'<div style="max-width:46em">{facts}{table}</div>{picture}'
     parts.append(f'<div style="display:flex;flex-wrap:wrap;gap:8px 28px;align-items:flex-start">{columns}</div>')
     if words:
@@ -102,8 +102,8 @@ class Picture:
         width, height = SIDE + MARGIN[0] + 8, SIDE + MARGIN[1] + 8
         names = {layer.label: layer.colour for layer in self.layers if layer.label}
         legend = "".join(
-            f'<span style="margin-right:12px;white-space:nowrap"><span style="color:{colour}">&#9632;</span> '
-            f"{escape(label)}</span>"
+            f'<span style="display:inline-block;margin-right:12px"><span style="color:{colour}">&#9632;</span> '
+            f"{escape(_cut(label, 40))}</span>"
             for label, colour in names.items()
         )
         return (
@@ -185,4 +185,8 @@ class _Frame:
 
 
 def _axis(label: str) -> str:
-    return f"risk {label}" if len(label) <= 24 else f"risk {label[:21]}..."
+    return f"risk {_cut(label, 24)}"
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 3]}..."

@@ -11,17 +11,23 @@ import numbers
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from .notebook import Picture, card, table_html
+from .reading import Label
 
+Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+PlainDict: TypeAlias = dict[str, Plain]
+"""Plain numbers and text by name, also in lists and further dictionaries: what JSON can hold."""
 LINES = 12
 """Most lines of a `repr`."""
 WIDTH = 120
 """Most characters of a line of a `repr`."""
+NAME = 40
+"""Most characters of a name in front of a fact."""
 FEW = 6
 """Most numbers of an array that are written out in a `repr`."""
 
@@ -41,7 +47,7 @@ class Result:
         """Return what a person wants to know first, by name: at most eleven entries, none with draws or rows."""
         raise NotImplementedError
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, without draws; None where a number is not finite."""
         return plain_items(self._facts())
 
@@ -53,8 +59,8 @@ class Result:
 
     def __repr__(self) -> str:
         """Return the facts, one to a line."""
-        lines = [f"    {name}: {short(value)}" for name, value in self._facts().items()]
-        return "\n".join(cut(line) for line in [type(self).__name__, *lines][:LINES])
+        lines = [f"    {cut(short(name), NAME)}: {short(value)}" for name, value in self._facts().items()]
+        return "\n".join(cut(line, WIDTH) for line in [type(self).__name__, *lines][:LINES])
 
     def _verdict(self) -> str:
         """Return what was found, in a word or two; empty if nothing is decided."""
@@ -123,7 +129,7 @@ class ResultsByName(Mapping[str, R], Result):
     def __len__(self) -> int:
         return len(self._results)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return the plain data of every algorithm, by name."""
         return {str(name): result.to_dict() for name, result in self.items()}
 
@@ -146,14 +152,14 @@ class ResultsByName(Mapping[str, R], Result):
         return self.sentences()
 
 
-def labels(groups: tuple[Any, ...]) -> list[str]:
+def labels(groups: tuple[Label, ...]) -> list[str]:
     """Return the labels of groups as text."""
     return [str(label) for label in groups]
 
 
-def axes_of(groups: tuple[Any, ...] | None) -> tuple[str, str]:
+def axes_of(groups: tuple[Label, ...] | None) -> tuple[str, str]:
     """Return the names of the axes of a picture of two groups' risks."""
-    return ("of the first group", "of the second group") if groups is None else (str(groups[0]), str(groups[1]))
+    return ("first group", "second group") if groups is None else (str(groups[0]), str(groups[1]))
 
 
 def same(one: object, other: object) -> bool:
@@ -202,12 +208,12 @@ def _state(value: object) -> dict[str, object]:
     return {name: x for name, x in vars(value).items() if not isinstance(getattr(kind, name, None), cached_property)}
 
 
-def plain_items(values: Mapping[str, object]) -> dict[str, Any]:
+def plain_items(values: Mapping[str, object]) -> PlainDict:
     """Return a mapping as a dictionary of plain numbers and text."""
     return {str(name): plain(value) for name, value in values.items()}
 
 
-def plain(value: object) -> Any:
+def plain(value: object) -> Plain:
     """Return a value as plain numbers and text for JSON; None for numbers that are not finite."""
     if value is None or isinstance(value, str | bool):
         return value
@@ -246,13 +252,13 @@ def short(value: object) -> str:
     if isinstance(value, pd.DataFrame):
         return f"table of {value.shape[0]} rows and {value.shape[1]} columns"
     if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {short(x)}" for key, x in value.items()) or "none"
+        return "; ".join(f"{short(key)}: {short(x)}" for key, x in value.items()) or "none"
     if isinstance(value, tuple | list):
         parts = [f"({short(x)})" if isinstance(x, tuple | list) else short(x) for x in value]
         return ", ".join(parts) or "none"
     return "none" if value is None else " ".join(str(value).split())
 
 
-def cut(line: str) -> str:
-    """Return a line of at most `WIDTH` characters."""
-    return line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."
+def cut(line: str, width: int) -> str:
+    """Return a line of at most ``width`` characters."""
+    return line if len(line) <= width else line[: width - 3] + "..."

@@ -1,4 +1,4 @@
-"""Picture geometry with no statistics: polygons, the polar of a star, the improvement set C(e)."""
+"""Plane geometry with no statistics: polygons, the polar of a star, the improvement set C(e)."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import numbers
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
@@ -14,7 +14,8 @@ from scipy.spatial import ConvexHull, QhullError
 from ..arrays import ArrayLike, BoolArray, FloatArray
 from ..data.checks import check_directions, check_risks
 from ..data.notebook import BLUE, GREEN, ORANGE, Picture
-from ..data.result import Result, axes_of, labels, plain_items
+from ..data.reading import Label
+from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..errors import EmptySetWarning, InputError
 from .plane import U1, U2, convex_contains, off_breakpoint, polygon_area, unit_circle
 from .regret import Regret
@@ -150,7 +151,7 @@ class FeasibleSet(Result):
 
     arcs: Arcs
     vertices: FloatArray
-    groups: tuple[Any, ...] | None = field(default=None, kw_only=True)
+    groups: tuple[Label, ...] | None = field(default=None, kw_only=True)
 
     @property
     def heading(self) -> str:
@@ -164,7 +165,7 @@ class FeasibleSet(Result):
             facts |= {"smallest_risks": self.vertices.min(axis=0), "largest_risks": self.vertices.max(axis=0)}
         return known | facts
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON: area and vertices."""
         return plain_items(self._facts() | {"vertices": self.vertices})
 
@@ -256,7 +257,7 @@ class FrontierCurve(Result):
     directions: FloatArray
     tolerance: float
     _arcs: Extremal
-    groups: tuple[Any, ...] | None = field(default=None, kw_only=True)
+    groups: tuple[Label, ...] | None = field(default=None, kw_only=True)
 
     @property
     def heading(self) -> str:
@@ -273,7 +274,7 @@ class FrontierCurve(Result):
             "tolerance": self.tolerance,
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON: the points with their directions."""
         return plain_items(self._facts() | {"points": self.points, "directions": self.directions})
 

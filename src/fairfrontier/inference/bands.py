@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import linprog
@@ -12,7 +12,8 @@ from ..arrays import ArrayLike, FloatArray
 from ..bootstrap.draws import DrawingContext
 from ..data.checks import check_directions, check_level, check_risks
 from ..data.notebook import BLUE, GREEN, Picture
-from ..data.result import Result, axes_of, plain_items
+from ..data.reading import Label
+from ..data.result import PlainDict, Result, axes_of, plain_items
 from ..errors import InputError
 from ..frontier.plane import intersect_half_planes, unit_circle
 from ..frontier.regret import Regret
@@ -91,7 +92,7 @@ class SupportBand(Result):
     side: Side
     sup_t: FloatArray
     regret: Regret | None = None
-    groups: tuple[Any, ...] | None = None
+    groups: tuple[Label, ...] | None = None
 
     @property
     def heading(self) -> str:
@@ -107,7 +108,7 @@ class SupportBand(Result):
             "n_boot": len(self.sup_t),
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, with the two polygons."""
         return plain_items(self._facts() | {"inner": self.inner, "outer": self.outer})
 

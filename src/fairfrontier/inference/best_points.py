@@ -21,7 +21,8 @@ from ..bootstrap.draws import DrawingContext, make_plan
 from ..bootstrap.exact import perturbed_parts
 from ..data.checks import check_level
 from ..data.notebook import BLUE, ORANGE, Picture
-from ..data.result import Result, axes_of, labels, plain_items
+from ..data.reading import Label
+from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..frontier.plane import U1, U2, unit_circle
 from .p_values import ROUNDING, combine_repetitions, count_reaching, critical_value, critical_value_error, step_size
 from .points import BLOCK, GRID, shifted_max
@@ -136,7 +137,7 @@ class BestPointTests(Result):
     ``statistic`` (k,), ``draws`` (k, B) under the null, ``p_value`` (k,).
     """
 
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     alpha: float
     best_r: FloatArray
     best_b: FloatArray
@@ -194,7 +195,7 @@ class BestPointTests(Result):
             "n_boot": self.draws.shape[1],
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, one entry of each list per pair of points."""
         more = {"critical_value": self.critical_value, "critical_value_error": self.critical_value_error}
         return plain_items(self._facts() | more)
@@ -215,7 +216,7 @@ def best_point_tests(
     central: int,
     R: FloatArray,
     B: FloatArray,
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
     alpha: float,
     directions: int | None,
 ) -> BestPointTests:

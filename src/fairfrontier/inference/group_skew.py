@@ -21,7 +21,7 @@ and claims balance only where that passes and the estimated points agree.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numba import njit
@@ -31,7 +31,8 @@ from ..arrays import FloatArray
 from ..bootstrap.draws import DrawingContext
 from ..data.checks import check_level
 from ..data.notebook import BLUE, ORANGE, Picture
-from ..data.result import ExplainedResult, Result, axes_of, labels, plain_items
+from ..data.reading import Label
+from ..data.result import ExplainedResult, PlainDict, Result, axes_of, labels, plain_items
 from ..frontier.plane import U1, U2
 from .best_points import QUARTER, ExtremePoint, extreme_points
 from .lattices import lattice, lowest, to_side
@@ -80,7 +81,7 @@ class BestPointsSet(Result):
     alpha: float
     best_r: FloatArray
     best_b: FloatArray
-    groups: tuple[Any, ...] | None = None
+    groups: tuple[Label, ...] | None = None
 
     @property
     def heading(self) -> str:
@@ -95,13 +96,13 @@ class BestPointsSet(Result):
                 facts |= {f"{name}_low": points.min(axis=0), f"{name}_high": points.max(axis=0)}
         return facts
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, with the two outlines."""
         return plain_items(self._facts() | {"outline_r": self.outline_r, "outline_b": self.outline_b})
 
     def _picture(self) -> Picture:
-        plane = Picture(axes_of(self.groups)).area(self.outline_r, BLUE, "best for the first group")
-        return plane.area(self.outline_b, ORANGE, "best for the second group")
+        r, b = axes_of(self.groups)
+        return Picture((r, b)).area(self.outline_r, BLUE, f"best for {r}").area(self.outline_b, ORANGE, f"best for {b}")
 
     @property
     def outline_r(self) -> FloatArray:
@@ -124,7 +125,7 @@ class GroupSkewTest(ExplainedResult):
     such pairs of the smaller p-value of the two points. It is None for the published test, which does not ask.
     """
 
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     alpha: float
     method: Method
     best_r: FloatArray
@@ -191,7 +192,7 @@ class GroupSkewTest(ExplainedResult):
             "n_boot": len(self.draws),
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Everything but the draws, as plain numbers and text."""
         more = {"reject": self.reject, "closest_r": self.closest_r, "closest_b": self.closest_b}
         return plain_items(self._facts() | more)
@@ -272,7 +273,7 @@ def group_skew_test(
     contexts: list[DrawingContext],
     central: int,
     best: tuple[FloatArray, FloatArray],
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
     alpha: float,
     method: Method,
 ) -> GroupSkewTest:
@@ -487,5 +488,5 @@ def _outline(points: FloatArray) -> FloatArray:
     return outline
 
 
-def _pair(point: FloatArray, groups: tuple[Any, Any]) -> str:
+def _pair(point: FloatArray, groups: tuple[Label, Label]) -> str:
     return f"risks {point[0]:.4f} ({groups[0]}) and {point[1]:.4f} ({groups[1]})"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,8 @@ from ..arrays import BoolArray, FloatArray
 from ..bootstrap.draws import DrawingContext
 from ..data.checks import check_level
 from ..data.notebook import BLUE, ORANGE, Picture
-from ..data.result import Result, axes_of, labels, plain_items
+from ..data.reading import Label
+from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..frontier.plane import improvement_support, unit_circle
 from ..frontier.sets import Kind as Kind
 from .p_values import combine_repetitions, count_reaching, critical_value, kappa, p_value, step_size
@@ -60,7 +61,7 @@ class PointTests(Result):
     """
 
     kind: Kind
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     alpha: float
     points: FloatArray
     feasibility: FloatArray
@@ -121,7 +122,7 @@ class PointTests(Result):
             "n_boot": self.n_boot,
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, one entry of each list per point."""
         more = {"critical_value": self.critical_value, "feasibility": self.feasibility, "separation": self.separation}
         return plain_items(self._facts() | more)
@@ -251,7 +252,7 @@ def frontier_tests(
     processes: list[FrontierProcess],
     central: int,
     points: FloatArray,
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
     alpha: float,
     derivative: Derivative = "numerical",
 ) -> PointTests:
@@ -313,7 +314,7 @@ def algorithm_tests(
     central: int,
     kind: Kind,
     losses: FloatArray,
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
     alpha: float,
     directions: int = GRID,
     derivative: Derivative = "numerical",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import contourpy
 import numpy as np
@@ -13,7 +12,8 @@ import numpy as np
 from ..arrays import ArrayLike, BoolArray, FloatArray
 from ..data.checks import check_level, check_risks
 from ..data.notebook import BLUE, GREY, Picture
-from ..data.result import Result, axes_of, labels, plain_items
+from ..data.reading import Label
+from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..frontier.plane import polygon_area, unit_circle
 from ..frontier.support import SupportFunction
 from .points import BLOCK, Kind
@@ -37,7 +37,7 @@ class FrontierRegion(Result):
     """
 
     kind: Kind
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     alpha: float
     x: FloatArray
     y: FloatArray
@@ -69,7 +69,7 @@ class FrontierRegion(Result):
             facts |= {"largest_risks": np.array([self.x[high[1]], self.y[high[0]]])}
         return facts
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, with the boundary curves."""
         return plain_items(self._facts() | {"polygons": self.polygons})
 
@@ -114,7 +114,7 @@ def frontier_region(
     test: Callable[[FloatArray], FloatArray],
     curve: FloatArray,
     box: tuple[FloatArray, FloatArray],
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
     alpha: float,
     n_boot: int,
     *,

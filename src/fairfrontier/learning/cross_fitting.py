@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from ..arrays import ArrayLike, FloatArray, IntArray
 from ..data.reading import LARGEST
-from ..data.result import Result, plain_items
+from ..data.result import PlainDict, Result, plain_items
 from ..data.sample import Sample
 from ..errors import InputError, WeakLearnerWarning
 from .folds import make_folds
@@ -89,10 +89,12 @@ class Nuisance(Result):
             "n_folds": 0 if self.folds is None else int(self.folds.max()),
             "jitter": self.jitter,
             "group_auc": self.group_auc,
-            "median_r2": {str(name): float(r2.median()) for name, r2 in self.quality.groupby("group")["r2"]},
+            "median_r2": {
+                str(name): float(r2.median()) for name, r2 in self.quality.groupby("group", sort=False)["r2"]
+            },
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, with the quality by fold and group, without the predictions."""
         return plain_items(self._facts() | {"quality": self.quality})
 

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
 from ..data.reading import Label, Table
-from ..data.result import Result, plain_items
+from ..data.result import PlainDict, Result, plain_items
 from ..errors import GroupDeterminedWarning, MarginWarning
 
 N_SECTORS = 36
@@ -92,7 +91,7 @@ class Diagnostics(Result):
             "group_determined": self.group_determined,
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON."""
         more = {
             "margin_widths": self.margin_widths,

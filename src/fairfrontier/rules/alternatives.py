@@ -14,7 +14,8 @@ from ..arrays import FloatArray, IntArray
 from ..bootstrap.capacity import CappedFunction
 from ..data.checks import check_risks
 from ..data.notebook import GREEN, GREY, ORANGE, Picture
-from ..data.result import ExplainedResult, axes_of, labels, plain_items
+from ..data.reading import Label
+from ..data.result import ExplainedResult, PlainDict, axes_of, labels, plain_items
 from ..errors import InputError
 from ..frontier.support import SupportFunction, group_means
 from ..inference.distance.estimates import read_metric
@@ -36,7 +37,7 @@ class Alternatives(ExplainedResult):
     """
 
     name: str
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     risk: FloatArray
     selection_rates: FloatArray
     group_shares: FloatArray
@@ -145,7 +146,7 @@ class Alternatives(ExplainedResult):
             facts |= {"largest_gain_in_gap": float(self.table["gain in gap"].max())}
         return facts
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, with the table line by line."""
         return plain_items(self._facts() | {"group_shares": self.group_shares, "table": self.table})
 
@@ -206,7 +207,7 @@ def find_alternatives(
     frontier_directions: FloatArray,
     e_choosing: FloatArray,
     current: Current,
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
     n: int,
     evaluated: str,
     make_rule: Callable[[FloatArray], FrontierRule],
@@ -252,7 +253,7 @@ def _improving(points: FloatArray, e: FloatArray, n: int) -> IntArray:
     return result
 
 
-def _roles(points: FloatArray, groups: tuple[Any, Any]) -> list[str]:
+def _roles(points: FloatArray, groups: tuple[Label, Label]) -> list[str]:
     roles = [""] * len(points)
     if len(points) == 0:
         return roles
@@ -267,7 +268,7 @@ def _roles(points: FloatArray, groups: tuple[Any, Any]) -> list[str]:
     return roles
 
 
-def _columns(groups: tuple[Any, Any]) -> list[str]:
+def _columns(groups: tuple[Label, Label]) -> list[str]:
     r, b = groups
     columns = [f"risk {r}", f"risk {b}", f"se {r}", f"se {b}", f"gain {r}", f"gain {b}", "gain in gap"]
     columns += [f"se gain {r}", f"se gain {b}", "se gain in gap", f"selection rate {r}", f"selection rate {b}"]
@@ -279,7 +280,7 @@ def _evaluate(
     q: FloatArray,
     current: Current,
     risk: FloatArray,
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
 ) -> dict[str, Any]:
     """Risks, gains over the algorithm, their standard errors, selection rates and agreement of one rule."""
     s = function.scores

@@ -13,7 +13,7 @@ from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from ..data.checks import check_probabilities
 from ..data.losses import Loss, get_loss
 from ..data.reading import Label, read_column
-from ..data.result import Result, labels, plain_items
+from ..data.result import PlainDict, Result, labels, plain_items
 from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
 from ..errors import InputError, MissingDependencyError
@@ -62,7 +62,7 @@ class Evaluation(Result):
         rates = [name for name in self.table.columns if name != "rows" and not name.startswith("se ")]
         return facts | {name: self.table[name].to_numpy() for name in rates}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON: the gap, and the table line by line."""
         facts: dict[str, object] = {"groups": labels(self.groups), "gap": self.gap, "gap_error": self.gap_error}
         return plain_items(facts | {"table": self.table})

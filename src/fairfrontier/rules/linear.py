@@ -59,7 +59,7 @@ class Restriction(ExplainedResult):
     ``standard_error``. Small samples can make it negative.
     """
 
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     direction: FloatArray
     risks: FloatArray
     frontier_risks: FloatArray
@@ -136,7 +136,7 @@ random_state
         lower: Any = None,
         upper: Any = None,
         learner_params: Mapping[str, Any] | None = None,
-        groups: tuple[Any, Any] | None = None,
+        groups: tuple[Label, Label] | None = None,
         positive: Any = None,
         n_folds: int = 5,
         n_jobs: int | None = None,

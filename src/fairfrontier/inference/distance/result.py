@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,8 @@ import pandas as pd
 from ...arrays import FloatArray
 from ...data.checks import check_level
 from ...data.notebook import COLOURS, GREEN, GREY, ORANGE, Picture
-from ...data.result import ExplainedResult, Result, ResultsByName, axes_of, labels, plain, plain_items
+from ...data.reading import Label
+from ...data.result import ExplainedResult, PlainDict, Result, ResultsByName, axes_of, labels, plain, plain_items
 from ...errors import EmptySetWarning, InputError
 from ...frontier.sets import Position
 from ...wording import confidence_text
@@ -26,6 +26,12 @@ _CASES: dict[Position, str] = {
 }
 
 
+EMPTY = (
+    "The confidence interval is empty (nan): no point passes the test of being the fairest one. The estimated support "
+    "function contradicts itself, which happens when the learner has found no usable signal."
+)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FairestPoint(Result):
     """The fairest attainable point: the risks with the smallest gap, and among those the lowest.
@@ -34,7 +40,7 @@ class FairestPoint(Result):
     value, under which the rule that attains it is optimal; a negative weight works against a group.
     """
 
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     alpha: float
     n_boot: int
     _evidence: tuple[Fairest, ...]
@@ -118,7 +124,7 @@ class DistanceInterval(ExplainedResult):
     """
 
     name: str
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     metric: Metric
     method: Method
     alpha: float
@@ -186,7 +192,7 @@ class DistanceInterval(ExplainedResult):
             "cases": self.cases,
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Everything but the draws, as plain numbers and text."""
         facts = self.fairest.to_dict()
         return plain_items(self._facts()) | {
@@ -211,9 +217,9 @@ class DistanceInterval(ExplainedResult):
     def sentences(self) -> list[str]:
         """Say in plain words what was estimated and what it does not show."""
         r, b = self.groups
-        low, high = self.conf_int()
+        low, high = self.interval_at(self.alpha)
         fairest = self.fairest
-        ends = fairest.conf_int()
+        ends = fairest.interval_at(self.alpha)
         lines = [
             f"Risks of {self.name}: group {r} {self.risk[0]:.4f}, group {b} {self.risk[1]:.4f}.",
             f"Fairest point: group {r} {fairest.risk[0]:.4f} ({ends[0, 0]:.4f} to {ends[0, 1]:.4f}), group {b} "
@@ -222,6 +228,8 @@ class DistanceInterval(ExplainedResult):
             f"Distance ({self.metric.name}): {self.estimate:.5f}, {confidence_text(self.alpha)} interval {low:.5f} to "
             f"{high:.5f}.",
         ]
+        if np.isnan(low):
+            lines.append(EMPTY)
         for case, part in self.cases.items():
             what = _CASES[case].format(r=r, b=b)
             shown = part if isinstance(part, str) else f"{part[0]:.5f} to {part[1]:.5f}"
@@ -374,9 +382,4 @@ def _fairest_picture(fairest: FairestPoint, interval: FloatArray) -> Picture:
 
 
 def _warn_of_nothing() -> None:
-    warnings.warn(
-        "The confidence interval is empty (nan): no point passes the test of being the fairest one. The estimated "
-        "support function contradicts itself, which happens when the learner has found no usable signal.",
-        EmptySetWarning,
-        stacklevel=3,
-    )
+    warnings.warn(EMPTY, EmptySetWarning, stacklevel=3)

@@ -16,14 +16,14 @@ the drawn group shares, as published, adds a variance of order n^(-1/2) that h^(
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from ...bootstrap.capacity import CappedContext
 from ...bootstrap.draws import DrawingContext, Draws
-from ...data.result import Result, plain_items
+from ...data.result import PlainDict, Result, plain_items
 from ...frontier.plane import U1, U2, improvement_support, off_breakpoint, unit_circle
 from ...frontier.support import group_means
 from ..p_values import ROUNDING, Decision, combine_repetitions, count_reaching, p_value, step_size
@@ -100,7 +100,7 @@ class Evidence(Result):
             "n_boot": len(self.draws),
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, with the witness and the bound on gains."""
         return plain_items(self._facts() | {"witness": self.witness, "gain_bound": self.gain_bound})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,8 @@ import pandas as pd
 from ...arrays import FloatArray
 from ...data.checks import check_level
 from ...data.notebook import COLOURS, GREEN, ORANGE, Picture
-from ...data.result import ExplainedResult, ResultsByName, axes_of, labels, plain_items
+from ...data.reading import Label
+from ...data.result import ExplainedResult, PlainDict, ResultsByName, axes_of, labels, plain_items
 from ...wording import confidence_text
 from ..p_values import critical_value, critical_value_error, holm
 from .evidence import Evidence, Method
@@ -51,7 +52,7 @@ class LDATest(ExplainedResult):
     """
 
     name: str
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     method: Method
     alpha: float
     evidence: Evidence
@@ -174,7 +175,7 @@ class LDATest(ExplainedResult):
             facts["robust_p_value_adjusted"] = self.robust_p_value_adjusted
         return facts
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> PlainDict:
         """Everything but the draws, as plain numbers and text."""
         more: dict[str, object] = {
             "tested_together": self.tested_together,
@@ -274,7 +275,7 @@ class LDATest(ExplainedResult):
         return plane if (w := self.witness) is None else plane.points(w.risk[None], GREEN, "an alternative")
 
 
-def _describe(w: Witness, groups: tuple[Any, Any], alpha: float) -> list[str]:
+def _describe(w: Witness, groups: tuple[Label, Label], alpha: float) -> list[str]:
     level = confidence_text(alpha)
     bounds = w.lower_bounds(alpha)
     names = (f"group {groups[0]}", f"group {groups[1]}", "the gap")
@@ -297,7 +298,7 @@ def _describe(w: Witness, groups: tuple[Any, Any], alpha: float) -> list[str]:
     ]
 
 
-def _rates(who: str, rates: FloatArray, groups: tuple[Any, Any]) -> str:
+def _rates(who: str, rates: FloatArray, groups: tuple[Label, Label]) -> str:
     return (
         f"{who} selects {rates[0]:.1%} of group {groups[0]} and {rates[1]:.1%} of group {groups[1]} "
         f"(ratio {selection_ratio(rates):.2f})."
@@ -336,6 +337,9 @@ class LDATests(ResultsByName[LDATest]):
             }
         ).T
 
+    def _frame(self) -> pd.DataFrame:
+        return self.to_frame()[["verdict", "statistic", "critical_value", "p_value", "p_value_adjusted"]]
+
     def _facts(self) -> dict[str, object]:
         return {
             str(name): f"{test.verdict}, p-value {test.p_value:.4g} (adjusted {test.p_value_adjusted:.4g})"
@@ -354,7 +358,7 @@ def judge(
     found: Sequence[Evidence],
     selection_rates: Sequence[FloatArray | None],
     *,
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
     method: Method,
     alpha: float,
     capacity: float | None = None,
