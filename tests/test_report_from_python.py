@@ -112,7 +112,7 @@ def test_bounds_weights_clusters_and_predictions_from_outside_are_recorded(fitte
     assert record["learner"]["external"]
     test = other.test_lda(decisions)
     assert test.verdict == "not-comparable"  # it selects more people than a chance of 0.3 allows
-    assert "or the limits set on the rules (bounds on the chance of treatment) exclude it" in test.summary()
+    assert "or the limits set on the rules (bounds on the chance of being selected) exclude it" in test.summary()
 
 
 def test_records_follow_the_schema_with_and_without_algorithms(fitted, tmp_path):

@@ -19,8 +19,10 @@ import pandas as pd
 from .notebook import Picture, card, table_html
 from .reading import Label
 
+Json = Mapping[str, "Json"] | list["Json"] | str | float | int | bool | None
+"""What JSON can hold."""
 PlainDict: TypeAlias = dict[str, object]
-"""Plain numbers and text by name, also in lists and further dictionaries: what JSON can hold."""
+"""Values that JSON can hold, by name."""
 LINES = 12
 """Most lines of a `repr`."""
 WIDTH = 120
@@ -212,7 +214,7 @@ def plain_items(values: Mapping[str, object]) -> PlainDict:
     return {str(name): plain(value) for name, value in values.items()}
 
 
-def plain(value: object) -> object:
+def plain(value: object) -> Json:
     """Return a value as plain numbers and text for JSON; None for numbers that are not finite."""
     if value is None or isinstance(value, str | bool):
         return value
@@ -223,14 +225,14 @@ def plain(value: object) -> object:
     if isinstance(value, numbers.Real):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, Result):
-        return value.to_dict()
+        return plain(value.to_dict())
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, pd.DataFrame):
         named = value if value.index.name is None else value.reset_index()
-        return [plain_items({str(key): x for key, x in line.items()}) for line in named.to_dict("records")]
+        return [plain(line) for line in named.to_dict("records")]
     if isinstance(value, Mapping):
-        return plain_items(value)
+        return {str(key): plain(x) for key, x in value.items()}
     if isinstance(value, tuple | list):
         return [plain(x) for x in value]
     return str(value)

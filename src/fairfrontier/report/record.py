@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Literal
 
+from ..data.result import Json as Json
 from ..data.result import plain as plain_value
 from ..frontier.sets import Position
 from ..inference.distance.estimates import Method as DistanceMethod
@@ -48,7 +49,6 @@ Rates = tuple[Share | None, Share | None]
 Counts = Mapping[str, Count]
 Texts = tuple[str, ...]
 Polygon = tuple[Pair, ...]
-Json = Mapping[str, "Json"] | list["Json"] | str | float | int | bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
