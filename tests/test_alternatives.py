@@ -438,7 +438,7 @@ def test_halves_of_a_sample(seed):
     half = make_sample(X, y, g, clusters=clusters, sample_weight=np.arange(1.0, 102.0)).take(first)
     np.testing.assert_array_equal(half.X, X[first])
     np.testing.assert_array_equal(half.weight, first + 1.0)
-    np.testing.assert_array_equal(half.is_r, g[first] == "women")
+    np.testing.assert_array_equal(half.group == 0, g[first] == "women")
     assert half.clusters.max() == len(set(clusters[first])) - 1
     assert len(set(zip(half.clusters.tolist(), clusters[first].tolist(), strict=True))) == len(set(clusters[first]))
 

@@ -1,4 +1,4 @@
-"""Where the files of the tests are, and what they may import."""
+"""Where the files of the tests are, what they may import, and that private names of the package stay in their module."""
 
 import ast
 import re
@@ -67,3 +67,54 @@ def test_the_mutation_check_finds_its_tests_and_modules(kind):
 def test_the_mutation_check_refuses_names_of_no_file():
     with pytest.raises(FileNotFoundError, match=r"tests/test_nothing_\*\.py"):
         mutation_check.found_by(TESTS, ["test_layout.py", "test_nothing_*.py"])
+
+
+SOURCE = ROOT / "src" / "fairfrontier"
+
+
+def private(name):
+    return name.startswith("_") and not name.endswith("__")
+
+
+def reaching(code):
+    """Uses of names with a leading underscore that belong to something else: attributes, imported names and modules."""
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls") | ast.Call(func=ast.Name(id="super"))):
+                continue
+            case ast.Attribute(attr=name) if private(name):
+                yield ast.unparse(node)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                own = level > 0 or (module or "").split(".")[0] == "fairfrontier"
+                parts = [*(module or "").split("."), *(name.name for name in names)]
+                if own and any(private(part) for part in parts):
+                    yield ast.unparse(node)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "other._x",
+        "other._x = 1",
+        "self.other._x",
+        "f(other)._x()",
+        "rows[0]._x",
+        "from .module import _x",
+        "from . import _module",
+        "from ._module import x",
+        "from fairfrontier.data import _x",
+        "def later():\n    from ..module import x, _y as y",
+    ],
+)
+def test_every_reach_for_a_private_name_would_be_seen(code):
+    assert len(list(reaching(code))) == 1
+
+
+def test_what_is_no_reach_for_a_private_name():
+    code = "self._x + cls._x + super()._x(); f.__name__; _x; from sklearn.utils import _x; from . import __version__"
+    assert list(reaching(code)) == []
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_no_module_reaches_for_the_private_names_of_another(path):
+    assert list(reaching(path.read_text(encoding="utf-8"))) == []

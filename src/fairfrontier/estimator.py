@@ -56,6 +56,8 @@ Result = TypeVar("Result")
 class FairFrontier(BaseEstimator):  # type: ignore[misc]
     """Estimate the fairness-accuracy frontier of decision rules for two groups.
 
+    `fit` and `risks` accept more groups; whatever compares two risks asks for a pair of them.
+
     Parameters
     ----------
     loss : {"classification", "squared"}, callable ``loss(d, y)`` or Loss
@@ -74,8 +76,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         questions of feasibility. Never used to claim a less discriminatory alternative.
     n_refits : int
         Number of refits of the correction; each costs as much as the cross-fitting without its tuning.
-    groups : (label, label), optional
-        The two groups in the order in which results list them; default: sorted labels, last one first.
+    groups : sequence of labels, optional
+        The groups in the order in which results list them, two or more; rows of others are left out. Default: all
+        labels sorted, last one first.
     folds : None, "independent" or integer array, optional
         None: stratified by group and binary outcome. "independent": each row's fold drawn by itself.
     learner_params : mapping, optional
@@ -95,8 +98,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    groups_ : (label, label)
-        Labels of the two groups, in the order of every pair of risks.
+    groups_ : tuple of labels (G,)
+        Labels of the groups, in the order of every list of risks.
     n_obs_ : int
         Rows used.
     sample_ : Sample
@@ -189,7 +192,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             Outcome; group.
         sample_weight, clusters, ids : columns (n,), optional
             Sampling weights; clusters (kept together in folds and bootstrap draws); names of the rows.
-        external_nuisance : array (n, 2), optional
+        external_nuisance : array (n, G), optional
             Your own out-of-fold predictions of E[(loss(1, y) - loss(0, y)) 1{group = g} | x], one column per
             group in the order of ``groups``; no learner is then fitted.
         lower, upper : number or column (n,), optional
@@ -263,7 +266,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     @property
     def support_functions_(self) -> tuple[SupportFunction, ...]:
         """Support functions of all repetitions of the cross-fitting."""
-        return tuple(plane.function for plane in self._fit().planes)
+        return tuple(plane.function for plane in self._fit().all_planes())
 
     @property
     def support_function_(self) -> SupportFunction:
@@ -273,7 +276,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     @property
     def regrets_(self) -> tuple[Regret | None, ...]:
         """Regrets of all repetitions."""
-        return tuple(plane.regret for plane in self._fit().planes)
+        return tuple(plane.regret for plane in self._fit().all_planes())
 
     @property
     def regret_(self) -> Regret | None:
@@ -758,7 +761,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         zoom : bool
             Show the corner with the frontier and the algorithms instead of the whole set.
         """
-        self._fit()
+        self._fit().plane("A plot of the frontier")
         try:
             from .report.figure import plot_frontier
         except ImportError as error:
@@ -817,7 +820,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         randomised: bool,
         capacity: float | None,
     ) -> Record:
-        self._fit()
+        self._fit().plane("A report on the frontier")
         named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
         findings = ask(self, named or {}, randomised=randomised, capacity=capacity)
         shown = f"Audit of {', '.join(map(str, named))}" if named else "What is attainable"

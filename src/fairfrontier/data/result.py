@@ -19,10 +19,9 @@ import pandas as pd
 from .notebook import Picture, card, table_html
 from .reading import Label
 
-Json = Mapping[str, "Json"] | list["Json"] | str | float | int | bool | None
-"""What JSON can hold."""
-PlainDict: TypeAlias = dict[str, object]
-"""Values that JSON can hold, by name."""
+Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+PlainDict: TypeAlias = dict[str, Plain]
+"""Plain numbers and text by name, also in lists and further dictionaries: what JSON can hold."""
 LINES = 12
 """Most lines of a `repr`."""
 WIDTH = 120
@@ -214,7 +213,7 @@ def plain_items(values: Mapping[str, object]) -> PlainDict:
     return {str(name): plain(value) for name, value in values.items()}
 
 
-def plain(value: object) -> Json:
+def plain(value: object) -> Plain:
     """Return a value as plain numbers and text for JSON; None for numbers that are not finite."""
     if value is None or isinstance(value, str | bool):
         return value

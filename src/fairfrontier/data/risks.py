@@ -22,8 +22,10 @@ class Risks(Result):
 
     @property
     def gap(self) -> float:
-        """First group's risk minus the second's."""
-        return float(self.risk[0] - self.risk[1])
+        """First group's risk less the second's; of more than two groups the largest less the smallest."""
+        if len(self.groups) == 2:
+            return float(self.risk[0] - self.risk[1])
+        return float(self.risk.max() - self.risk.min())
 
     @property
     def heading(self) -> str:
@@ -37,7 +39,7 @@ class Risks(Result):
             "standard_error": self.standard_error,
             "selection_rate": self.selection_rate,
         }
-        return facts | ({"gap": self.gap} if len(self.groups) == 2 else {})
+        return facts | {"gap": self.gap}
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: risk, standard error, selection rate."""

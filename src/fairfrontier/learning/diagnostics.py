@@ -107,10 +107,11 @@ class Diagnostics(Result):
     @property
     def margin_doubtful(self) -> bool:
         """Whether directions are too few, or all covariates discrete, for the margin condition."""
-        return self._few_directions or self.all_covariates_discrete is True
+        return self.few_directions or self.all_covariates_discrete is True
 
     @property
-    def _few_directions(self) -> bool:
+    def few_directions(self) -> bool:
+        """Whether the pairs of too few rows differ in direction."""
         return self.n_directions < min(self.n_obs / 10, 1000)
 
     @property
@@ -144,10 +145,11 @@ class Diagnostics(Result):
                 "kinks=False is not defensible; keep kinks=True."
             )
         if self.group_determined:
-            lines.append(f"The group is nearly determined: {self._revealed_by()}.")
+            lines.append(f"The group is nearly determined: {self.revealed_by()}.")
         return lines
 
-    def _revealed_by(self) -> str:
+    def revealed_by(self) -> str:
+        """Say what nearly determines the group."""
         if self.revealing_covariate is not None:
             return f"covariate {self.revealing_covariate!r} alone tells the groups apart"
         return f"the learner's predictions tell the groups apart (area under the curve {self.group_auc:.3f})"
@@ -230,7 +232,7 @@ def warn(diagnostics: Diagnostics, *, jitter: float = 0.0, stacklevel: int = 2) 
         reasons = []
         if diagnostics.all_covariates_discrete:
             reasons.append("all covariates are discrete")
-        if diagnostics._few_directions:
+        if diagnostics.few_directions:
             reasons.append(
                 f"the nuisance pairs of {diagnostics.n_obs} rows have only {diagnostics.n_directions} "
                 "distinct directions"
@@ -243,7 +245,7 @@ def warn(diagnostics: Diagnostics, *, jitter: float = 0.0, stacklevel: int = 2) 
         )
     if diagnostics.group_determined:
         warnings.warn(
-            f"The group is nearly determined: {diagnostics._revealed_by()}. Rules may then treat the groups "
+            f"The group is nearly determined: {diagnostics.revealed_by()}. Rules may then treat the groups "
             "separately, and the comparison with rules that cannot see the group loses its meaning; leave "
             "out covariates that stand for the group if this is not intended.",
             GroupDeterminedWarning,

@@ -11,9 +11,10 @@ from dataclasses import asdict
 from datetime import datetime
 from importlib.resources import files
 
+from ..data.result import Plain, PlainDict
 from ..errors import MissingDependencyError
 from ..wording import confidence_text, number_text, p_value_text, points_text, share_text
-from .record import Json, Record, Settings, plain
+from .record import Record, Settings, plain
 from .sentences import CHIPS, CITATION, MEANINGS, REFERENCES, SETTINGS
 
 
@@ -62,11 +63,11 @@ def _settings(found: Settings) -> dict[str, str]:
     return {SETTINGS[name]: "none" if value is None or value == {} else str(value) for name, value in values}
 
 
-def _drawn(record: Record) -> dict[str, Json]:
+def _drawn(record: Record) -> PlainDict:
     """The part of a record that the picture and the slider need."""
     whole = record.to_dict()
-    drawn: dict[str, Json] = {key: whole[key] for key in ("groups", "alpha", "picture", "points", "rules")}
-    algorithms: list[Json] = [
+    drawn: PlainDict = {key: whole[key] for key in ("groups", "alpha", "picture", "points", "rules")}
+    algorithms: list[Plain] = [
         {
             "name": a.name,
             "risk": plain(a.risk),
@@ -79,7 +80,7 @@ def _drawn(record: Record) -> dict[str, Json]:
     return drawn | {"shares": _in_shares(record), "algorithms": algorithms}
 
 
-def _embedded(values: Mapping[str, Json]) -> str:
+def _embedded(values: PlainDict) -> str:
     """JSON that may be part of a script element: no character of it can end the element."""
     text = json.dumps(values, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

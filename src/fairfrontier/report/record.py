@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Literal
 
-from ..data.result import Json as Json
+from ..data.result import Plain, PlainDict
 from ..data.result import plain as plain_value
 from ..frontier.sets import Position
 from ..inference.distance.estimates import Method as DistanceMethod
@@ -551,7 +551,7 @@ class Record:
     versions: Mapping[str, str]
     """Versions of the packages that were used."""
 
-    def to_dict(self) -> dict[str, Json]:
+    def to_dict(self) -> PlainDict:
         """The record as JSON can hold it."""
         return {entry.name: plain(getattr(self, entry.name)) for entry in fields(self)}
 
@@ -560,7 +560,7 @@ class Record:
         return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
 
 
-def plain(value: object) -> Json:
+def plain(value: object) -> Plain:
     """Turn a value into what JSON can hold; numbers that are not finite become None."""
     if is_dataclass(value):
         return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
@@ -568,5 +568,4 @@ def plain(value: object) -> Json:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
-    found: Json = plain_value(value)
-    return found
+    return plain_value(value)

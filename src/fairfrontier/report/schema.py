@@ -17,15 +17,16 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hints
 
-from .record import SCHEMA, Json, Limits, Record
+from ..data.result import PlainDict
+from .record import SCHEMA, Limits, Record
 
 FILE = "audit.schema.json"
 PLAIN: dict[object, str] = {str: "string", float: "number", int: "integer", bool: "boolean", NoneType: "null"}
 
 
-def record_schema() -> dict[str, Json]:
+def record_schema() -> PlainDict:
     """Return the schema (JSON Schema 2020-12) of `Record`."""
-    definitions: dict[str, Json] = {}
+    definitions: PlainDict = {}
     whole = _object(Record, definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -41,7 +42,7 @@ def schema_text() -> str:
     return json.dumps(record_schema(), indent=1) + "\n"
 
 
-def describe(annotation: object, definitions: dict[str, Json]) -> dict[str, Json]:
+def describe(annotation: object, definitions: PlainDict) -> PlainDict:
     """Return the schema of one type; classes that it uses are added to ``definitions``."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if isinstance(annotation, type) and is_dataclass(annotation):
@@ -66,7 +67,7 @@ def describe(annotation: object, definitions: dict[str, Json]) -> dict[str, Json
     return {"type": PLAIN[annotation]}
 
 
-def _object(cls: type, definitions: dict[str, Json]) -> dict[str, Json]:
+def _object(cls: type, definitions: PlainDict) -> PlainDict:
     hints, texts = get_type_hints(cls, include_extras=True), _texts(cls)
     names = [entry.name for entry in fields(cls)]
     if undescribed := [name for name in names if name not in texts]:
@@ -80,17 +81,17 @@ def _object(cls: type, definitions: dict[str, Json]) -> dict[str, Json]:
     }
 
 
-def _array(arguments: tuple[object, ...], definitions: dict[str, Json]) -> dict[str, Json]:
+def _array(arguments: tuple[object, ...], definitions: PlainDict) -> PlainDict:
     """A tuple of any length, or one of a fixed length whose entries are all of one type."""
     if arguments[1:] == (...,):
         return {"type": "array", "items": describe(arguments[0], definitions)}
     if any(kind != arguments[0] for kind in arguments):
         raise TypeError(f"The entries of a tuple must be of one type, got {arguments}.")
-    length: dict[str, Json] = {"minItems": len(arguments), "maxItems": len(arguments)}
+    length: PlainDict = {"minItems": len(arguments), "maxItems": len(arguments)}
     return {"type": "array", "items": describe(arguments[0], definitions), **length}
 
 
-def _keywords(limits: Limits) -> dict[str, Json]:
+def _keywords(limits: Limits) -> PlainDict:
     return {name: value for name, value in asdict(limits).items() if value is not None}
 
 

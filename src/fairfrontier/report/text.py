@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..data.groups import two_groups_needed
 from ..wording import number_text
 
 if TYPE_CHECKING:
@@ -20,28 +21,27 @@ _MEANING = {
 
 def summary_text(ff: FairFrontier) -> str:
     """Describe data, points, learner quality and diagnostics of a fitted `FairFrontier`."""
-    r, b = ff.groups_
-    counts = ff.sample_.counts
-    lines = [
+    rows = ", ".join(f"group {label}: {count:,}" for label, count in ff.sample_.counts.items())
+    data = [
         "Fairness-accuracy frontier",
         "",
-        f"Rows        {ff.n_obs_:,} (group {r}: {counts[r]:,}, group {b}: {counts[b]:,})" + _dropped(ff),
+        f"Rows        {ff.n_obs_:,} ({rows})" + _dropped(ff) + _left_out(ff),
         f"Loss        {ff.loss_.name}",
         f"Learner     {ff.nuisance_.learner}" + _folds(ff),
         "",
+    ]
+    quality = ["", "Learner quality, out of fold", *_quality(ff)]
+    if len(ff.groups_) != 2:
+        return "\n".join([*data, str(two_groups_needed(ff.groups_, "The frontier with its points")), *quality])
+    frontier = [
         *_points(ff),
         *_regret(ff),
         "",
         f"Configuration: {ff.configuration_} - {_meaning(ff)}.",
         "Directions weigh the two groups' risks in the rule; a positive weight works against a group.",
-        "",
-        "Learner quality, out of fold",
-        *_quality(ff),
-        "",
-        "Conditions behind the inference",
-        *(f"- {line}" for line in ff.diagnostics_.lines()),
     ]
-    return "\n".join(lines)
+    conditions = ["", "Conditions behind the inference", *(f"- {line}" for line in ff.diagnostics_.lines())]
+    return "\n".join([*data, *frontier, *quality, *conditions])
 
 
 def _dropped(ff: FairFrontier) -> str:
@@ -50,6 +50,14 @@ def _dropped(ff: FairFrontier) -> str:
         return ""
     listed = ", ".join(f"{'no group' if label is None else label}: {k:,}" for label, k in dropped.items())
     return f"; dropped for missing values: {sum(dropped.values()):,} ({listed})"
+
+
+def _left_out(ff: FairFrontier) -> str:
+    left_out = ff.sample_.left_out
+    if not left_out:
+        return ""
+    listed = ", ".join(f"{label}: {k:,}" for label, k in left_out.items())
+    return f"; left out as of other groups: {sum(left_out.values()):,} ({listed})"
 
 
 def _folds(ff: FairFrontier) -> str:

@@ -162,7 +162,7 @@ def evaluate(
         positive=positive,
         binary=chosen.binary_outcome,
     )
-    a = _decisions(rule, X, sample, positive, read_column(y, "y").values)
+    a = _decisions(rule, X, sample, positive, read_column(y, "y").values)[sample.rows]
     n_groups = len(sample.groups)
     means = {
         name: group_means(values, sample.group, sample.weight, sample.clusters, n_groups=n_groups)
@@ -188,7 +188,7 @@ def _decisions(rule: Any, X: ArrayLike, sample: Sample, positive: Any, outcomes:
         chances: FloatArray = rule.predict_proba(X)[:, 1]
         return chances
     if not hasattr(rule, "predict"):
-        return check_probabilities(rule, "rule", sample.n_obs, code="bad-decisions")
+        return check_probabilities(rule, "rule", sample.n_given, code="bad-decisions")
     predicted = read_column(rule.predict(X), "predictions of the rule").values
     if positive is not None and np.isin(predicted, outcomes).all():
         predicted = predicted == positive
@@ -199,7 +199,7 @@ def _decisions(rule: Any, X: ArrayLike, sample: Sample, positive: Any, outcomes:
             f"{predicted[~np.isin(predicted, (0, 1))][0]!r}. Chances of being selected can be "
             "passed instead of the rule.",
         )
-    return check_probabilities(predicted, "predictions of the rule", sample.n_obs, code="bad-decisions")
+    return check_probabilities(predicted, "predictions of the rule", sample.n_given, code="bad-decisions")
 
 
 def _rates(sample: Sample, among: BoolArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -131,12 +131,17 @@ class DistanceInterval(ExplainedResult):
     n_boot: int
     _evidence: tuple[Fairest, ...]
     _central: int
-    _number: int
+    number: int
+
+    def difference_at(self, number: int, level: float) -> tuple[float, float]:
+        """Interval of this distance less that of the algorithm at position ``number`` among those asked about."""
+        within = _level(level, self._evidence)
+        return _union([e.difference_parts(self.metric, self.number, number, within) for e in self._evidence])
 
     @property
     def risk(self) -> FloatArray:
         """The algorithm's risks (2,)."""
-        risk: FloatArray = self._evidence[self._central].risks[self._number]
+        risk: FloatArray = self._evidence[self._central].risks[self.number]
         return risk
 
     @property
@@ -147,13 +152,13 @@ class DistanceInterval(ExplainedResult):
     @property
     def estimate(self) -> float:
         """Estimated distance; the median over repetitions."""
-        return float(np.median([self.metric.between(e.risks[self._number], e.point) for e in self._evidence]))
+        return float(np.median([self.metric.between(e.risks[self.number], e.point) for e in self._evidence]))
 
     @property
     def cases(self) -> dict[Position, str | tuple[float, float]]:
         """For each case its interval (of the most central repetition), or why it does not contribute."""
         evidence = self._evidence[self._central]
-        parts = evidence.distance_parts(self.metric, self._number, _level(self.alpha, self._evidence))
+        parts = evidence.distance_parts(self.metric, self.number, _level(self.alpha, self._evidence))
         cases: dict[Position, str | tuple[float, float]] = dict(evidence.ruled_out)
         return cases | {case: "no point passes the test" if part is None else part for case, part in parts.items()}
 
@@ -168,7 +173,7 @@ class DistanceInterval(ExplainedResult):
     def interval_at(self, level: float) -> tuple[float, float]:
         """Ends of the interval as `conf_int` has them, without any warning."""
         within = _level(level, self._evidence)
-        return _union([evidence.distance_parts(self.metric, self._number, within) for evidence in self._evidence])
+        return _union([evidence.distance_parts(self.metric, self.number, within) for evidence in self._evidence])
 
     def at(self, alpha: float) -> DistanceInterval:
         """The same draws judged at another level."""
@@ -302,11 +307,7 @@ class DistanceIntervals(ResultsByName[DistanceInterval]):
                 raise InputError("bad-option", f"There is no algorithm {name!r}; there are {list(self)}.")
         one, other = self[first], self[second]
         level = one.alpha if alpha is None else check_level(alpha, one.n_boot)
-        within = _level(level, one._evidence)
-        parts = [
-            evidence.difference_parts(one.metric, one._number, other._number, within) for evidence in one._evidence
-        ]
-        interval = _union(parts)
+        interval = one.difference_at(other.number, level)
         if np.isnan(interval[0]):
             _warn_of_nothing()
         return DistanceDifference(first, second, one.estimate - other.estimate, interval, level)
