@@ -224,14 +224,14 @@ def plain(value: object) -> Plain:
     if isinstance(value, numbers.Real):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, Result):
-        return value.to_dict()
+        return plain(value.to_dict())
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, pd.DataFrame):
         named = value if value.index.name is None else value.reset_index()
-        return [plain_items({str(key): x for key, x in line.items()}) for line in named.to_dict("records")]
+        return [plain(line) for line in named.to_dict("records")]
     if isinstance(value, Mapping):
-        return plain_items(value)
+        return {str(key): plain(x) for key, x in value.items()}
     if isinstance(value, tuple | list):
         return [plain(x) for x in value]
     return str(value)

@@ -80,6 +80,7 @@ class Nuisance(Result):
 
     def _facts(self) -> dict[str, object]:
         n_rep, n_obs, n_groups = self.predictions.shape
+        by_group = self.quality.groupby("group", sort=False)["r2"]
         return {
             "learner": self.learner,
             "external": self.external,
@@ -89,9 +90,7 @@ class Nuisance(Result):
             "n_folds": 0 if self.folds is None else int(self.folds.max()),
             "jitter": self.jitter,
             "group_auc": self.group_auc,
-            "median_r2": {
-                str(name): float(r2.median()) for name, r2 in self.quality.groupby("group", sort=False)["r2"]
-            },
+            "median_r2": {str(label): float(r2.median()) for label, r2 in by_group},
         }
 
     def to_dict(self) -> PlainDict:
