@@ -55,13 +55,13 @@ NO_CUTOFF = Cutoff(0.0, 0.0, 0.0)
 """Treat wherever k is positive."""
 
 
-def check_capacity(capacity: float) -> float:
-    """Return the largest share of people that may be treated if it lies in (0, 1]."""
+def check_capacity(capacity: float, name: str = "`capacity`") -> float:
+    """Return the largest share of people that may be selected if it lies in (0, 1]."""
     is_number = isinstance(capacity, numbers.Real) and not isinstance(capacity, bool)
     if not is_number or not 0.0 < capacity <= 1.0:
         raise InputError(
             "bad-capacity",
-            f"`capacity` must be a share of people, above 0 and at most 1, got {capacity!r}; 3% is 0.03.",
+            f"{name} must be a share of people, above 0 and at most 1, got {capacity!r}; 3% is 0.03.",
         )
     return float(capacity)
 

@@ -8,7 +8,6 @@ neither on the number of threads nor on how many draws are asked for. Memory is 
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from joblib import effective_n_jobs
 from numba import njit
 
 from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray, SignArray
-from ..data.checks import check_directions
+from ..data.checks import check_directions, check_integer
 from ..errors import InputError
 from ..frontier.regret import Regret
 from ..frontier.support import SupportFunction
@@ -258,10 +257,9 @@ def for_each_draw(
         list(pool.map(work, (range(j, n_boot, jobs) for j in range(jobs))))
 
 
-def check_draws(n_boot: int, alpha: float | None = None) -> int:
-    """Return the number of draws if it is a whole number of at least 99 and enough for ``alpha``."""
-    if not isinstance(n_boot, numbers.Integral) or isinstance(n_boot, bool) or n_boot < MIN_DRAWS:
-        raise InputError("bad-draws", f"n_boot must be a whole number of at least {MIN_DRAWS}, got {n_boot!r}.")
+def check_draws(n_boot: int, alpha: float | None = None, name: str = "n_boot") -> int:
+    """Return the number of draws if it is an integer of at least 99 and large enough for ``alpha``."""
+    check_integer(n_boot, name, least=MIN_DRAWS, code="bad-draws")
     if alpha is not None and alpha * (n_boot + 1) < 1.0:
         raise InputError(
             "bad-draws",

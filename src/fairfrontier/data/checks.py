@@ -9,24 +9,39 @@ import numpy as np
 from ..arrays import ArrayLike, FloatArray
 from ..errors import InputError
 from .reading import LARGEST, SMALLEST, read_column, to_float
+from .wording import shown
 
 
-def check_alpha(alpha: float) -> float:
-    """Return the level `alpha` if it lies strictly between 0 and 0.5."""
+def check_alpha(alpha: float, name: str = "alpha") -> float:
+    """Return the level ``alpha``, which messages call ``name``, if it lies strictly between 0 and 0.5."""
     is_number = isinstance(alpha, numbers.Real) and not isinstance(alpha, bool)
     if not is_number or not 0 < alpha < 0.5:
         raise InputError(
-            "bad-alpha", f"alpha must lie strictly between 0 and 0.5; got {alpha!r}. A usual choice is 0.05."
+            "bad-alpha", f"{name} must lie strictly between 0 and 0.5; got {alpha!r}. A usual choice is 0.05."
         )
     return float(alpha)
 
 
-def check_n_jobs(n_jobs: int | None) -> None:
+def check_integer(
+    value: int, name: str, *, least: int, most: int | None = None, most_is: str = "", code: str = "bad-option"
+) -> int:
+    """Return ``value`` if it is an integer of at least ``least`` and at most ``most``, which ``most_is`` explains."""
+    integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    too_large = integer and most is not None and value > most
+    if not integer or too_large or value < least:
+        limits = f"of at most {most}" if too_large else f"of at least {least}"
+        if most_is:
+            limits = f"between {least} and {most_is} ({most})"
+        raise InputError(code, f"{name} must be an integer {limits}; got {shown(value)}.")
+    return int(value)
+
+
+def check_n_jobs(n_jobs: int | None, name: str = "n_jobs") -> None:
     """Refuse a number of parallel jobs that joblib cannot use."""
-    whole = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
-    if n_jobs is not None and (not whole or n_jobs == 0):
+    integer = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not integer or n_jobs == 0):
         raise InputError(
-            "bad-option", f"n_jobs must be None or a whole number other than 0 (-1: all processors), got {n_jobs!r}."
+            "bad-option", f"{name} must be None or an integer other than 0 (-1: all processors); got {n_jobs!r}."
         )
 
 

@@ -74,10 +74,10 @@ def p_value_text(value: float, alpha: float) -> str:
     return f"{value:.{digits}f}"
 
 
-def check_level(alpha: float, n_boot: int) -> float:
-    """Return ``alpha`` if it is a level and the draws are enough to reach it."""
-    level = check_alpha(alpha)
-    check_draws(n_boot, level)
+def check_level(alpha: float, n_boot: int, names: tuple[str, str] = ("alpha", "n_boot")) -> float:
+    """Return ``alpha`` if it is a level and the draws are enough to reach it; ``names`` are those in messages."""
+    level = check_alpha(alpha, names[0])
+    check_draws(n_boot, level, names[1])
     return level
 
 
