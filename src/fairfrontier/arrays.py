@@ -9,5 +9,6 @@ FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.intp]
 SignArray: TypeAlias = NDArray[np.int8]
+AnyArray: TypeAlias = NDArray[Any]
 ArrayLike: TypeAlias = Any
 """Whatever numpy or narwhals reads: arrays, sequences, pandas and polars columns and frames."""

@@ -56,7 +56,7 @@ class FrontierDeployer(FrontierTester):
         self._check_fitted()
         if capacity is not None:
             check_capacity(capacity)
-        mu = np.array(self.sample_.mu)
+        mu = self.sample_.groups.shares
         q = preferred_direction(weights, direction, self.groups_, mu, lambda: self._function(capacity))
         return self._make_rule(q, weights, direction, capacity, lower, upper)
 
@@ -115,7 +115,7 @@ class FrontierDeployer(FrontierTester):
             choosing = evaluating = self._function(capacity)
             chosen_on = rows = np.arange(self.n_obs_)
             evaluated = "cross-fitted"
-        e = group_means(losses[chosen_on], self.sample_.is_r[chosen_on], self.sample_.weight[chosen_on])[0]
+        e = group_means(losses[chosen_on], self.sample_.group[chosen_on], self.sample_.weight[chosen_on])[0]
         return find_alternatives(
             choosing,
             evaluating,
@@ -142,7 +142,7 @@ class FrontierDeployer(FrontierTester):
         first, second = sample.split(np.random.default_rng(split_seed))
         halves = [sample.take(rows) for rows in (first, second)]
         for half in halves:
-            if not min(half.weight[half.is_r].sum(), half.weight[~half.is_r].sum()) > 0.0:
+            if not min(half.weight[own].sum() for own in half.rows_by_group) > 0.0:
                 raise InputError(
                     "group-too-small",
                     f"One half of the rows has nobody of a group with any weight, by cluster: {half.counts}. Too few "
@@ -157,7 +157,7 @@ class FrontierDeployer(FrontierTester):
         for half, rows, t in zip(halves, (first, second), pairs, strict=True):
             bounds = {name: bound[rows] for name, bound in self._bounds.items()}
             scores = make_scores(
-                l0[rows], dl[rows], t, half.is_r, half.weight, clusters=half.clusters,
+                l0[rows], dl[rows], t, half.group, half.weight, clusters=half.clusters,
                 lower=bounds.get("lower"), upper=bounds.get("upper"),
             )  # fmt: skip
             functions.append(build_support_function(scores))

@@ -194,7 +194,7 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
             )
         functions = tuple(
             build_support_function(
-                make_scores(l0, dl, t, sample.is_r, sample.weight, clusters=sample.clusters, **bounds)
+                make_scores(l0, dl, t, sample.group, sample.weight, clusters=sample.clusters, **bounds)
             )
             for t in nuisance.predictions
         )
@@ -213,7 +213,7 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
                     progress=progress,
                 )
         self.sample_, self.nuisance_, self.loss_ = sample, nuisance, loss
-        self.groups_, self.n_obs_ = sample.groups, sample.n_obs
+        self.groups_, self.n_obs_ = sample.groups.pair("The frontier"), sample.n_obs
         self.support_functions_ = functions
         self._central = most_central([f.estimate for f in functions])
         self.support_function_ = functions[self._central]
@@ -226,8 +226,8 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
         self.configuration_ = _label_configuration(self.points_, self.groups_)
         self.diagnostics_ = diagnostics.diagnose(
             self.support_function_.scores.t,
-            sample.mu,
-            sample.is_r,
+            sample.groups.shares,
+            sample.group,
             X=sample.X,
             weight=sample.weight,
             group_auc=nuisance.group_auc,
@@ -288,8 +288,8 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
         a = check_probabilities(decisions, "decisions", n, code="bad-decisions")[self.sample_.rows]
         l0, dl = self._losses
         sample = self.sample_
-        risk, covariance = group_means(l0 + a * dl, sample.is_r, sample.weight, sample.clusters)
-        rates, _ = group_means(a, sample.is_r, sample.weight, sample.clusters)
+        risk, covariance = group_means(l0 + a * dl, sample.group, sample.weight, sample.clusters)
+        rates, _ = group_means(a, sample.group, sample.weight, sample.clusters)
         return Risks(self.groups_, risk, np.sqrt(np.diag(covariance)), rates)
 
     def frontier(
@@ -341,7 +341,7 @@ class FrontierEstimator(BaseEstimator):  # type: ignore[misc]
         return frontier_tolerance(given, self.n_obs_, self.support_function_.scores.unit)
 
     def _group_means(self, values: FloatArray) -> FloatArray:
-        return group_means(values, self.sample_.is_r, self.sample_.weight)[0]
+        return group_means(values, self.sample_.group, self.sample_.weight)[0]
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "points_"):

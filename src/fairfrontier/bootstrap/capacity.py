@@ -21,6 +21,7 @@ from numba import njit
 
 from ..arrays import ArrayLike, FloatArray
 from ..data.checks import check_directions, check_risks
+from ..data.groups import by_group
 from ..errors import InputError
 from ..frontier.plane import clip_polygon, improvement_support, unit_circle
 from ..frontier.sets import FeasibleSet, FrontierCurve, configuration, frontier_angles
@@ -119,7 +120,7 @@ class CappedFunction:
         # per unit of treatment: bounds are built into the scores
         inverse = np.divide(1.0, self.spread, out=np.zeros(self.n_obs), where=self.spread > 0.0)
         self.t = scores.t * inverse[:, None]
-        self.base = group_means(scores.l0, scores.is_r, scores.weight)[0]
+        self.base = group_means(scores.l0, scores.group, scores.weight)[0]
 
     @property
     def n_obs(self) -> int:
@@ -146,14 +147,14 @@ class CappedFunction:
 
     def rules(self, q: FloatArray) -> _Rules:
         """Evaluate the rules of directions (K, 2), one pass over the rows each."""
-        s, sums = self.scores, self.scores.weight_sums
+        s, sums, rows = self.scores, self.scores.weight_sums, by_group(self.scores.group, 2)
         cutoffs, points, plug = [], np.empty((len(q), 2)), np.empty((len(q), 2))
         for j, direction in enumerate(q):
             k = self._k(direction)
             found = find_cutoff(k, s.weight, self.capacity, self.lower, self.spread)
             treated = s.weight * found.treatment(k)
             gained = treated * s.dl
-            points[j] = self.base + np.array([gained[s.is_r].sum(), gained[~s.is_r].sum()]) / sums
+            points[j] = self.base + np.array([gained[own].sum() for own in rows]) / sums
             # a matrix product would round as the number of its threads has it
             plug[j] = self.base + np.einsum("i,ij->j", treated, s.t) / sums
             cutoffs.append(found)
@@ -325,14 +326,14 @@ class CappedContext:
                 size = min(BATCH, self.n_boot - begin)
                 for j in range(size):
                     weights[:, j] = stream(begin + j)
-                totals, treated = _sums(weights[:, :size], function.t, s.is_r, payload, extra, p, cutoffs)
+                totals, treated = _sums(weights[:, :size], function.t, s.group, payload, extra, p, cutoffs)
                 own = slice(begin, begin + size)
                 h[own], risks[own] = _values(totals, treated, valued, price, function.capacity)
 
         jobs = min(effective_n_jobs(self.n_jobs), self.n_boot)
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(work, (range(BATCH * j, self.n_boot, BATCH * jobs) for j in range(jobs))))
-        totals, treated = _sums(np.ones((self.n_obs, 1)), function.t, s.is_r, payload, extra, p, cutoffs)
+        totals, treated = _sums(np.ones((self.n_obs, 1)), function.t, s.group, payload, extra, p, cutoffs)
         h_hat, risks_hat = _values(totals, treated, valued, price, function.capacity)
         return Draws(valued, h_hat[0], h, risks_hat[0], risks, self.n_obs)
 
@@ -359,13 +360,13 @@ def _values(
 
 
 @njit(cache=True, nogil=True)
-def _sums(weights, t, is_r, payload, extra, p, cutoffs):  # type: ignore[no-untyped-def]
+def _sums(weights, t, group, payload, extra, p, cutoffs):  # type: ignore[no-untyped-def]
     """Weighted sums by draw and group, and by direction over the rows that its rule treats."""
     n, m = weights.shape
     k, j = len(p), extra.shape[1]
     totals, treated = np.zeros((m, 2, 3 + j)), np.zeros((2, k, 2, m))
     for i in range(n):
-        g = 0 if is_r[i] else 1
+        g = group[i]
         for d in range(m):
             w = weights[i, d]
             totals[d, g, 0] += w * payload[i, 0]

@@ -3,14 +3,13 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
+from ..arrays import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from ..errors import DroppedRowsWarning, InputError
+from .groups import Groups, by_group, make_groups, outside_groups, read_groups
 from .reading import (
     LARGEST,
     SMALLEST,
@@ -29,16 +28,16 @@ from .reading import (
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Rows ready for analysis: complete, finite, two groups.
+    """Rows ready for analysis: complete, finite, of at least two groups.
 
     Attributes
     ----------
     y : array (n,)
         Outcomes.
-    is_r : boolean array (n,)
-        True in the rows of the first group of `groups`.
-    groups : (label, label)
-        The users' labels of the groups (r, b).
+    group : integer array (n,)
+        Code of every row's group.
+    groups : Groups
+        The users' labels of the groups, in the order of the codes, and the groups' weighted shares.
     weight : array (n,)
         Sampling weights, ones unless given.
     X : DataFrame, array (n, p) or None
@@ -49,6 +48,8 @@ class Sample:
         The users' names of the rows.
     dropped : mapping label -> int
         Rows dropped for missing values, by group; None stands for a missing group.
+    left_out : mapping label -> int
+        Rows of groups that are not among those chosen, by group.
     rows : integer array (n,)
         Positions of these rows in the users' input.
     weighted : bool
@@ -56,13 +57,14 @@ class Sample:
     """
 
     y: FloatArray
-    is_r: BoolArray
-    groups: tuple[Label, Label]
+    group: IntArray
+    groups: Groups
     weight: FloatArray
     X: Table | None
     clusters: IntArray | None
-    ids: NDArray[Any] | None
+    ids: AnyArray | None
     dropped: Mapping[Label, int]
+    left_out: Mapping[Label, int]
     rows: IntArray
     weighted: bool
 
@@ -73,21 +75,19 @@ class Sample:
 
     @property
     def n_given(self) -> int:
-        """Number of rows in the users' input, dropped ones included."""
-        return self.n_obs + sum(self.dropped.values())
+        """Number of rows in the users' input, dropped and left out ones included."""
+        return self.n_obs + sum(self.dropped.values()) + sum(self.left_out.values())
 
     @property
     def counts(self) -> dict[Label, int]:
         """Rows of each group, by label."""
-        n_r = int(np.count_nonzero(self.is_r))
-        return {self.groups[0]: n_r, self.groups[1]: self.n_obs - n_r}
+        counts = np.bincount(self.group, minlength=len(self.groups))
+        return dict(zip(self.groups, counts.tolist(), strict=True))
 
     @property
-    def mu(self) -> tuple[float, float]:
-        """Weighted shares of the two groups, (mu_r, mu_b)."""
-        # mu_r = sum_i w_i 1{G_i = r} / sum_i w_i
-        w_r, w_b = float(self.weight[self.is_r].sum()), float(self.weight[~self.is_r].sum())
-        return w_r / (w_r + w_b), w_b / (w_r + w_b)
+    def rows_by_group(self) -> tuple[IntArray, ...]:
+        """Positions of the rows of each group."""
+        return by_group(self.group, len(self.groups))
 
     def take(self, rows: IntArray) -> "Sample":
         """Return some of the rows, by position."""
@@ -95,11 +95,13 @@ class Sample:
         if isinstance(X, np.ndarray):
             X = X[rows]
         clusters = None if self.clusters is None else np.unique(self.clusters[rows], return_inverse=True)[1]
+        group, weight = self.group[rows], self.weight[rows]
         return replace(
             self,
             y=self.y[rows],
-            is_r=self.is_r[rows],
-            weight=self.weight[rows],
+            group=group,
+            groups=make_groups(self.groups.labels, group, weight),
+            weight=weight,
             X=X,
             clusters=clusters,
             ids=None if self.ids is None else self.ids[rows],
@@ -112,7 +114,7 @@ class Sample:
         n_units = int(unit.max()) + 1
         order = rng.permutation(n_units)
         if self.clusters is None:  # within each group every other row
-            order = np.concatenate([order[self.is_r[order]], order[~self.is_r[order]]])
+            order = np.concatenate([order[rows] for rows in by_group(self.group[order], len(self.groups))])
         first = np.zeros(n_units, dtype=bool)
         first[order[::2]] = True
         return np.flatnonzero(first[unit]), np.flatnonzero(~first[unit])
@@ -128,7 +130,7 @@ def make_sample(
     y: ArrayLike,
     sensitive_features: ArrayLike,
     *,
-    groups: tuple[Label, Label] | None = None,
+    groups: Sequence[Label] | None = None,
     sample_weight: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     ids: ArrayLike | None = None,
@@ -145,9 +147,10 @@ def make_sample(
     y : column (n,)
         Outcomes: numbers or booleans, or two labels together with `positive`.
     sensitive_features : column (n,)
-        Group of every row; exactly two groups.
-    groups : (label, label), optional
-        Labels of the groups (r, b). Default: sorted labels, the last one first.
+        Group of every row; at least two groups.
+    groups : sequence of labels, optional
+        The groups to keep, in the order of their codes; rows of others are left out and counted. Default: all labels,
+        sorted, the last one first.
     sample_weight, clusters, ids : columns (n,), optional
         Sampling weights; labels of clusters; names of rows.
     positive : label, optional
@@ -186,31 +189,46 @@ def make_sample(
         raise InputError("empty-data", "There are no rows. Check how the data were read or filtered.")
 
     group = columns["sensitive_features"]
-    gaps = {name: column.missing for name, column in columns.items() if name != "ids"}
+    outside = outside_groups(group, groups)
+    kept = np.ones(lengths["y"], dtype=bool)
+    for positions in outside.values():
+        kept[positions] = False
+    gaps = {name: column.missing & kept for name, column in columns.items() if name != "ids"}
     if covariates is not None:
-        gaps |= covariates.missing
-    rows, dropped = _complete_rows(gaps, group, missing)
+        gaps |= {name: gap & kept for name, gap in covariates.missing.items()}
+    rows, dropped = _complete_rows(gaps, kept, group, missing)
 
-    is_r, labels = _two_groups(group.at(rows), groups)
+    codes, labels = read_groups(group.at(rows), groups)
     outcome = _read_outcome(columns["y"].at(rows), positive, binary)
     table = None if covariates is None else covariates.at(rows)
     weight = np.ones(rows.size)
     if sample_weight is not None:
-        weight = _read_weights(columns["sample_weight"].at(rows), is_r, labels)
-    codes = None
+        weight = _read_weights(columns["sample_weight"].at(rows), codes, labels)
+    cluster_codes = None
     if clusters is not None:
-        codes = label_codes(columns["clusters"].at(rows), "clusters", "bad-option")[0]
-    names = None
-    if ids is not None:
-        names = columns["ids"].with_none()[rows]
-    return Sample(outcome, is_r, labels, weight, table, codes, names, dropped, rows, sample_weight is not None)
+        cluster_codes = label_codes(columns["clusters"].at(rows), "clusters", "bad-option")[0]
+    return Sample(
+        y=outcome,
+        group=codes,
+        groups=make_groups(labels, codes, weight),
+        weight=weight,
+        X=table,
+        clusters=cluster_codes,
+        ids=None if ids is None else columns["ids"].with_none()[rows],
+        dropped=dropped,
+        left_out={label: len(positions) for label, positions in outside.items()},
+        rows=rows,
+        weighted=sample_weight is not None,
+    )
 
 
-def _complete_rows(gaps: Mapping[str, BoolArray], group: Column, missing: str) -> tuple[IntArray, dict[Label, int]]:
-    """Positions of the rows without gaps, and how many others each group has."""
+def _complete_rows(
+    gaps: Mapping[str, BoolArray], kept: BoolArray, group: Column, missing: str
+) -> tuple[IntArray, dict[Label, int]]:
+    """Positions of the kept rows without gaps, and how many others each group has."""
     incomplete = np.logical_or.reduce(list(gaps.values()))
     if not incomplete.any():
-        return np.arange(incomplete.size), {}
+        return np.flatnonzero(kept), {}
     codes, labels = label_codes(group.values[incomplete & ~group.missing], "sensitive_features", "unknown-group")
     dropped = dict(zip(labels, np.bincount(codes, minlength=len(labels)).tolist(), strict=True))
     if group.missing.any():
@@ -224,53 +242,13 @@ def _complete_rows(gaps: Mapping[str, BoolArray], group: Column, missing: str) -
             f"Missing values in {per_column}: {affected}. "
             'Fill them in, or pass missing="drop" to leave these rows out.',
         )
-    if incomplete.all():
+    if incomplete[kept].all():
         raise InputError("empty-data", f"Every row has missing values: {per_column}. Fill in or leave out columns.")
     warnings.warn(f"Dropped {affected} with missing values in {per_column}.", DroppedRowsWarning, stacklevel=3)
-    return np.flatnonzero(~incomplete), dropped
+    return np.flatnonzero(~incomplete & kept), dropped
 
 
-def _two_groups(values: NDArray[Any], groups: Sequence[Label] | None) -> tuple[BoolArray, tuple[Label, Label]]:
-    """Rows of group r, and the labels (r, b)."""
-    codes, labels = label_codes(values, "sensitive_features", "unknown-group")
-    counts = np.bincount(codes)
-    listed = ", ".join(f"{label!r} ({count} rows)" for label, count in zip(labels, counts, strict=True))
-    if len(labels) == 1:
-        raise InputError(
-            "one-group",
-            f"Two groups are compared, but only one is present: {listed}. Include the other's rows.",
-        )
-    if groups is not None:
-        if not isinstance(groups, tuple | list) or len(groups) != 2 or groups[0] == groups[1]:
-            raise InputError("bad-option", f"groups must be a pair of different labels (r, b); got {groups!r}.")
-        unknown = [label for label in groups if label not in labels]
-        if unknown:
-            raise InputError(
-                "unknown-group",
-                f"groups={tuple(groups)!r} names {', '.join(map(repr, unknown))}, "
-                f"but the groups present are {listed}. Use these labels.",
-            )
-    if len(labels) > 2:
-        choice = "the two groups to compare" if groups is None else f"{groups[0]!r} and {groups[1]!r}"
-        raise InputError(
-            "too-many-groups",
-            f"Exactly two groups are compared, but {len(labels)} are present: {listed}. No rows are left out "
-            f"unasked: filter the rows to {choice}, or merge labels into two.",
-        )
-    r = 1 if _is_sorted(labels) else 0
-    if groups is not None:
-        r = labels.index(groups[0])
-    return codes == r, (labels[r], labels[1 - r])
-
-
-def _is_sorted(labels: Sequence[Any]) -> bool:
-    try:
-        return bool(labels[0] < labels[1])
-    except TypeError:  # labels without an order of their own
-        return str(labels[0]) < str(labels[1])
-
-
-def _read_outcome(values: NDArray[Any], positive: Label | None, binary: bool) -> FloatArray:
+def _read_outcome(values: AnyArray, positive: Label | None, binary: bool) -> FloatArray:
     y = _numeric_outcome(values, binary) if positive is None else _code_positive(values, positive)
     if np.all(y == y[0]):
         raise InputError(
@@ -281,7 +259,7 @@ def _read_outcome(values: NDArray[Any], positive: Label | None, binary: bool) ->
     return y
 
 
-def _code_positive(values: NDArray[Any], positive: Label) -> FloatArray:
+def _code_positive(values: AnyArray, positive: Label) -> FloatArray:
     labels = label_codes(values, "y", "outcome-not-binary")[1]
     shown = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
     if len(labels) > 2:
@@ -296,7 +274,7 @@ def _code_positive(values: NDArray[Any], positive: Label) -> FloatArray:
     return np.asarray(values == positive, dtype=np.float64)
 
 
-def _numeric_outcome(values: NDArray[Any], binary: bool) -> FloatArray:
+def _numeric_outcome(values: AnyArray, binary: bool) -> FloatArray:
     code = "outcome-not-binary" if binary else "non-finite"
     y = to_float(values, "y", code, "For two labels say which one counts as 1: positive=<label>.")
     refuse_infinite({"y": count_infinite(y)})
@@ -312,7 +290,7 @@ def _numeric_outcome(values: NDArray[Any], binary: bool) -> FloatArray:
     return y
 
 
-def _read_weights(values: NDArray[Any], is_r: BoolArray, groups: tuple[Label, Label]) -> FloatArray:
+def _read_weights(values: AnyArray, codes: IntArray, groups: tuple[Label, ...]) -> FloatArray:
     advice = "Give one finite, non-negative number per row."
     weight = to_float(values, "sample_weight", "bad-weights", advice)
     bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
@@ -322,7 +300,7 @@ def _read_weights(values: NDArray[Any], is_r: BoolArray, groups: tuple[Label, La
             f"sample_weight has {bad.size} values that are negative or infinite, "
             f"the first is {weight[bad[0]]:g}. {advice}",
         )
-    for label, rows in zip(groups, (is_r, ~is_r), strict=True):
+    for label, rows in zip(groups, by_group(codes, len(groups)), strict=True):
         largest = float(weight[rows].max())
         if largest == 0.0:
             raise InputError(

@@ -66,7 +66,7 @@ def population_truth(
         l0=np.concatenate(success),
         dl=np.concatenate([mean_dl[:, 0], mean_dl[:, 1]]),
         t=np.vstack([t, t]),
-        is_r=np.repeat([True, False], n),
+        group=np.repeat([0, 1], n),
         weight=np.concatenate([in_r, 1.0 - in_r]),
     )
     arcs = build_support_function(scores).estimate

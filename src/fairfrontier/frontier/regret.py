@@ -15,14 +15,16 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
+from ..data.groups import by_group
 from ..data.sample import Sample
 from ..errors import InputError
 from ..learning.cross_fitting import Nuisance, shown_component, training_rows
-from ..learning.learners import Learner, TrainingRows, child_seeds
+from ..learning.learners import Component, Learner, TrainingRows, child_seeds
 from ..learning.tasks import Perturbation, Progress, Steps, Task
 from . import sweep
 from .plane import unit_circle
@@ -78,7 +80,7 @@ def shortfall(function: SupportFunction, refitted: FloatArray) -> FloatArray:
     q = unit_circle(GRID)
     total = 1.0 / s.weight_sums
     best = function.plug_in().support_set(q)
-    base = [float((s.weight * s.l0)[group].sum()) for group in (s.is_r, ~s.is_r)]
+    base = [float((s.weight * s.l0)[rows].sum()) for rows in by_group(s.group, 2)]
     if len(a) == 0:  # the refit treats nobody
         return best - np.array(base) * total
     # the same sums as in the plug-in criterion, over the rows that the refit treats
@@ -122,6 +124,7 @@ def estimate_regret(
     rows = training_rows(sample, dl)
     resample = not _takes_weights(learner, rows)
     folds = nuisance.folds
+    components = learner.components(len(sample.groups))
     if folds is None:
         raise InputError(
             "bad-option", 'bias_correction="regret" refits the learner and needs one; give X, not predictions.'
@@ -141,13 +144,13 @@ def estimate_regret(
         for repetition, fold in enumerate(folds)
         for j in range(n_refits)
         for k in range(1, fold.max() + 1)
-        for component in learner.components
+        for component in components
     ]
     seeds = child_seeds(fit_seed, len(tasks))
     results = Steps(progress, len(tasks)).run(tasks, rows, seeds, nuisance.tuning, n_jobs)
     found = []
     for fold, function in zip(folds, functions, strict=True):
-        refits = [shortfall(function, _assemble(learner, fold, results)) for _ in range(n_refits)]
+        refits = [shortfall(function, _assemble(learner, components, fold, results)) for _ in range(n_refits)]
         found.append(Regret(np.array(refits)))
     return tuple(found)
 
@@ -160,11 +163,13 @@ def check_refits(bias_correction: str | None, n_refits: int) -> None:
         raise InputError("bad-option", f"n_refits must be a whole number of at least 2, got {n_refits!r}.")
 
 
-def _assemble(learner: Learner, fold: FloatArray, results: Iterator) -> FloatArray:  # type: ignore[type-arg]
+def _assemble(
+    learner: Learner, components: tuple[Component, ...], fold: IntArray, results: Iterator[Any]
+) -> FloatArray:
     """Collect one refit's out-of-fold nuisance pairs (n, 2)."""
     pairs = np.empty((len(fold), 2))
     for k in range(1, int(fold.max()) + 1):
-        parts = {component: next(results) for component in learner.components}
+        parts = {component: next(results) for component in components}
         pairs[fold == k] = learner.combine(parts).delta_theta
     return pairs
 

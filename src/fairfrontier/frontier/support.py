@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray, SignArray
 from ..data.checks import check_bounds, check_directions, check_risks
+from ..data.groups import by_group
 from . import sweep
 from .plane import improvement_corners, intersect_half_planes
 
@@ -132,7 +133,7 @@ class Scores:
     l0: FloatArray
     dl: FloatArray
     t: FloatArray
-    is_r: BoolArray
+    group: IntArray
     weight: FloatArray
     clusters: IntArray | None = None
     lower: FloatArray | None = None
@@ -140,9 +141,14 @@ class Scores:
 
     @property
     def weight_sums(self) -> FloatArray:
-        """Sum of the weights in each group, (r, b)."""
-        rows_r, rows_b = np.flatnonzero(self.is_r), np.flatnonzero(~self.is_r)  # faster than masks
-        return np.array([self.weight[rows_r].sum(), self.weight[rows_b].sum()])
+        """Sum of the weights in each group."""
+        return np.array([self.weight[rows].sum() for rows in by_group(self.group, 2)])
+
+    @property
+    def is_r(self) -> BoolArray:
+        """Rows (n,) of group r, as the sweep wants them."""
+        rows: BoolArray = self.group == 0
+        return rows
 
     @property
     def unit(self) -> float:
@@ -160,7 +166,7 @@ def make_scores(
     l0: FloatArray,
     dl: FloatArray,
     t: FloatArray,
-    is_r: BoolArray,
+    group: IntArray,
     weight: FloatArray,
     *,
     clusters: IntArray | None = None,
@@ -169,11 +175,11 @@ def make_scores(
 ) -> Scores:
     """Combine losses and nuisances with bounds on the rules (all arrays (n,), ``t`` (n, 2))."""
     if lower is None and upper is None:
-        return Scores(l0, dl, _not_tiny(t), is_r, weight, clusters)
+        return Scores(l0, dl, _not_tiny(t), group, weight, clusters)
     low, high = check_bounds(lower, upper, len(l0))
     # a rule with a(x) = a has conditional loss l0 + a dl
     spread = high - low
-    return Scores(l0 + low * dl, spread * dl, _not_tiny(spread[:, None] * t), is_r, weight, clusters, low, spread)
+    return Scores(l0 + low * dl, spread * dl, _not_tiny(spread[:, None] * t), group, weight, clusters, low, spread)
 
 
 def _not_tiny(t: FloatArray) -> FloatArray:
@@ -227,7 +233,7 @@ class SupportFunction:
         values = np.empty_like(arcs.values)
         sums = s.weight_sums
         loss = s.weight * s.l0
-        base_r, base_b = float(loss[s.is_r].sum()), float(loss[~s.is_r].sum())
+        base_r, base_b = (float(loss[rows].sum()) for rows in by_group(s.group, 2))
         mirror = sweep.vector_sums(
             self.order, arcs.sign, s.weight, base_r, base_b, arcs.a, arcs.b, *(1.0 / sums), values
         )
@@ -252,11 +258,11 @@ class SupportFunction:
         s = self.scores
         omega = np.zeros((len(directions), len(directions)))
         for rows, starts in _row_blocks(s.clusters, self.n_obs, max(1, 4_000_000 // (8 * len(directions)))):
-            t, is_r, side = s.t[rows], s.is_r[rows], (~s.is_r[rows]).astype(np.intp)
+            t, group = s.t[rows], s.group[rows]
             treated = t[:, :1] * p[:, 0] + t[:, 1:] * p[:, 1] > 0.0
             loss = s.l0[rows][:, None] + s.dl[rows][:, None] * treated
-            slope = np.where(is_r[:, None], p[:, 0], p[:, 1])
-            influence = s.weight[rows][:, None] * slope * (loss - points.T[side])
+            slope = p.T[group]
+            influence = s.weight[rows][:, None] * slope * (loss - points.T[group])
             if starts is not None:
                 influence = np.add.reduceat(influence, starts, axis=0)
             omega += influence.T @ influence
@@ -275,8 +281,8 @@ class SupportFunction:
             blocks = [np.diag(self.covariance(directions[i : i + 50])) for i in range(0, len(directions), 50)]
             return np.concatenate(blocks)
         squared = s.weight**2
-        centre = group_means(s.l0, s.is_r, s.weight)[0]
-        l0 = s.l0 - np.where(s.is_r, *centre)
+        centre = group_means(s.l0, s.group, s.weight)[0]
+        l0 = s.l0 - centre[s.group]
         sums, mu = [], arcs.mu
         for at_zero, change in ((l0, s.dl), (l0**2, (l0 + s.dl) ** 2 - l0**2)):
             values = np.empty_like(arcs.values)
@@ -286,7 +292,7 @@ class SupportFunction:
                 values[1] = values[0]
             sums.append(Arcs(arcs.a, arcs.b, arcs.sign, values, mirror, mu).support_set(directions))
         points = arcs.support_set(directions) - centre
-        total = np.array([float(squared[s.is_r].sum()), float(squared[~s.is_r].sum())])
+        total = np.array([float(squared[rows].sum()) for rows in by_group(s.group, 2)])
         within = sums[1] - 2.0 * points * sums[0] + points**2 * total
         variance: FloatArray = ((directions / mu) ** 2 * np.maximum(within, 0.0)).sum(axis=1)
         return variance * (self.n_obs / float(s.weight.sum()) ** 2)
@@ -307,15 +313,15 @@ def build_support_function(scores: Scores) -> SupportFunction:
 
 
 def group_means(
-    values: FloatArray, is_r: BoolArray, weight: FloatArray, clusters: IntArray | None = None
+    values: FloatArray, group: IntArray, weight: FloatArray, clusters: IntArray | None = None, *, n_groups: int = 2
 ) -> tuple[FloatArray, FloatArray]:
-    """Weighted mean of ``values`` (n,) in each group (r, b), and the covariance (2, 2) of the two means.
+    """Weighted mean (G,) of ``values`` (n,) in each group, and the covariance (G, G) of the means.
 
     Row i of group g has the influence w_i (value_i - mean_g) / sum of g's weights; rows of one cluster are
     summed before squaring.
     """
-    means, influence = np.empty(2), np.zeros((len(values), 2))
-    for g, rows in enumerate((np.flatnonzero(is_r), np.flatnonzero(~is_r))):  # faster than masks
+    means, influence = np.empty(n_groups), np.zeros((len(values), n_groups))
+    for g, rows in enumerate(by_group(group, n_groups)):
         w, own = weight[rows], values[rows]
         total = float(w.sum())
         # not a product of vectors: its last bits depend on how many threads the library uses

@@ -15,7 +15,16 @@ from ..data.reading import LARGEST
 from ..data.sample import Sample
 from ..errors import InputError, WeakLearnerWarning
 from .folds import make_folds
-from .learners import FittedLearner, GroupPrediction, Prediction, TrainingRows, child_seeds, log_loss, resolve_learner
+from .learners import (
+    Component,
+    FittedLearner,
+    GroupPrediction,
+    Prediction,
+    TrainingRows,
+    child_seeds,
+    log_loss,
+    resolve_learner,
+)
 from .tasks import Progress, Steps, Task
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
@@ -31,8 +40,8 @@ class Nuisance:
 
     Attributes
     ----------
-    predictions : (n_rep, n, 2) array
-        Nuisance pairs, columns (r, b), one layer per repetition of the folds.
+    predictions : (n_rep, n, G) array
+        Nuisance functions at the rows, one column per group, one layer per repetition of the folds.
     folds : (n_rep, n) array or None
         Fold of every row, numbered from 1; None for predictions supplied from outside.
     quality : data frame
@@ -61,7 +70,7 @@ class Nuisance:
     jitter: float
     external: bool
     group_auc: float | None
-    tuning: Mapping[str, Any] = field(default_factory=dict)
+    tuning: Mapping[Component, Any] = field(default_factory=dict)
 
 
 def cross_fit(
@@ -77,7 +86,7 @@ def cross_fit(
     jitter: float = 0.0,
     progress: Progress | None = None,
 ) -> Nuisance:
-    """Predict both nuisance functions for every row from the other folds.
+    """Predict the nuisance functions of all groups for every row from the other folds.
 
     Parameters
     ----------
@@ -106,14 +115,15 @@ def cross_fit(
     Nuisance
     """
     learner = resolve_learner(learner)
-    jitter = _check_jitter(jitter)
+    jitter = _check_jitter(jitter, sample)
+    components = learner.components(len(sample.groups))
     folds_seed, tune_seed, fit_seed, jitter_seed = child_seeds(as_seed(random_state), 4)
     rows = training_rows(sample, dl)
     learner.check(rows)
     fold = make_folds(sample, n_folds, n_rep, np.random.default_rng(folds_seed), folds)
     tuning_tasks = [
         Task(learner, component, None, f"tuning {shown_component(component, sample)}")
-        for component in (learner.components if learner.tunes_once else ())
+        for component in (components if learner.tunes_once else ())
     ]
     places = [(repetition, k) for repetition in range(len(fold)) for k in range(1, fold[repetition].max() + 1)]
     fit_tasks = [
@@ -125,30 +135,29 @@ def cross_fit(
             f"{shown_component(component, sample)}",
         )
         for repetition, k in places
-        for component in learner.components
+        for component in components
     ]
     steps = Steps(progress, len(tuning_tasks) + len(fit_tasks))
     tuned = list(steps.run(tuning_tasks, rows, child_seeds(tune_seed, len(tuning_tasks)), {}, n_jobs))
-    tuning = dict(zip(learner.components, tuned, strict=True)) if tuned else {}
+    tuning = dict(zip(components, tuned, strict=True)) if tuned else {}
 
-    predictions = np.empty((*fold.shape, 2))
-    group_probability = np.full(fold.shape, np.nan)
+    predictions = np.empty((*fold.shape, len(sample.groups)))
+    group_probabilities = np.full(predictions.shape, np.nan)
     quality: list[dict[str, Any]] = []
     details: list[dict[str, Any]] = []
     results = steps.run(fit_tasks, rows, child_seeds(fit_seed, len(fit_tasks)), tuning, n_jobs)
     for repetition, k in places:
-        parts = {component: next(results) for component in learner.components}
+        parts = {component: next(results) for component in components}
         combined = learner.combine(parts)
         held = np.flatnonzero(fold[repetition] == k)
         predictions[repetition, held] = combined.delta_theta
-        if combined.group_probability is not None:
-            group_probability[repetition, held] = combined.group_probability
+        if combined.group_probabilities is not None:
+            group_probabilities[repetition, held] = combined.group_probabilities
         where = {"repetition": repetition + 1, "fold": k}
         for entry in _fold_quality(sample, dl, combined, held):
             quality.append(where | entry)
-        for group, quantity, value in combined.details:
-            label = sample.groups[0 if group == "r" else 1]
-            details.append(where | {"group": label, "quantity": quantity, "value": value})
+        for code, quantity, value in combined.details:
+            details.append(where | {"group": sample.groups.labels[code], "quantity": quantity, "value": value})
 
     table = pd.DataFrame(quality)
     _warn_if_weak(sample, table, learner.name)
@@ -160,7 +169,7 @@ def cross_fit(
         learner.name,
         jitter,
         False,
-        _group_auc(sample, group_probability),
+        _group_auc(sample, group_probabilities),
         tuning,
     )
 
@@ -176,8 +185,8 @@ def external_nuisance(
         The rows.
     dl : (n,) array
         Loss differences.
-    values : (n, 2) array
-        Predicted pairs, columns (r, b), one per row of the user's data.
+    values : (n, G) array
+        Predictions, one column per group, one line per row of the user's data.
     jitter : float
         As for `cross_fit`.
     random_state : None, int, SeedSequence or Generator
@@ -187,17 +196,18 @@ def external_nuisance(
     -------
     Nuisance
     """
-    jitter = _check_jitter(jitter)
-    n = sample.n_obs + sum(sample.dropped.values())
+    jitter = _check_jitter(jitter, sample)
+    n = sample.n_given
     try:
         pairs = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError("bad-nuisance", f"Nuisance predictions must be numbers: {error}.") from error
-    if pairs.shape != (n, 2):
+    if pairs.shape != (n, len(sample.groups)):
+        listed = ", ".join(f"group {label!r}" for label in sample.groups)
         raise InputError(
             "bad-nuisance",
-            f"Nuisance predictions must have shape ({n}, 2), one pair (group {sample.groups[0]!r}, group "
-            f"{sample.groups[1]!r}) per row, not {pairs.shape}.",
+            f"Nuisance predictions must have shape ({n}, {len(sample.groups)}), one line ({listed}) per row, not "
+            f"{pairs.shape}.",
         )
     pairs = pairs[sample.rows]
     finite = np.isfinite(pairs).all(axis=1)
@@ -214,7 +224,7 @@ def external_nuisance(
             f"The largest nuisance prediction has the size {largest:.3g}, beyond {LARGEST:g} and so beyond any loss "
             "difference that is accepted.",
         )
-    prediction = Prediction(GroupPrediction(pairs[:, 0]), GroupPrediction(pairs[:, 1]))
+    prediction = Prediction(tuple(GroupPrediction(column) for column in pairs.T))
     everything = np.arange(sample.n_obs)
     table = pd.DataFrame(
         [{"repetition": 1, "fold": 0} | entry for entry in _fold_quality(sample, dl, prediction, everything)]
@@ -239,7 +249,7 @@ def fit_on_all(
     *,
     n_jobs: int | None = None,
     random_state: Seed = None,
-    tuning: Mapping[str, Any] | None = None,
+    tuning: Mapping[Component, Any] | None = None,
 ) -> FittedLearner:
     """Fit a learner on all rows, to predict the nuisance pairs of new ones.
 
@@ -257,13 +267,14 @@ def fit_on_all(
     learner = resolve_learner(learner)
     rows = training_rows(sample, dl)
     learner.check(rows)
+    components = learner.components(len(sample.groups))
     tasks = [
         Task(learner, component, np.zeros(sample.n_obs, dtype=bool), f"all rows, {shown_component(component, sample)}")
-        for component in learner.components
+        for component in components
     ]
     seeds = child_seeds(as_seed(random_state), len(tasks))
     parts = list(Steps(None, len(tasks)).run(tasks, rows, seeds, tuning or {}, n_jobs, keep_models=True))
-    return FittedLearner(learner, dict(zip(learner.components, parts, strict=True)))
+    return FittedLearner(learner, dict(zip(components, parts, strict=True)))
 
 
 def training_rows(sample: Sample, dl: FloatArray) -> TrainingRows:
@@ -274,7 +285,9 @@ def training_rows(sample: Sample, dl: FloatArray) -> TrainingRows:
             "Covariates are needed to fit a learner, and X is None; pass X, or nuisance predictions made elsewhere.",
         )
     weight = sample.weight / sample.weight.mean() if sample.weighted else None
-    return TrainingRows(sample.X, np.asarray(dl, dtype=np.float64), sample.is_r, weight, sample.clusters)
+    return TrainingRows(
+        sample.X, np.asarray(dl, dtype=np.float64), sample.group, len(sample.groups), weight, sample.clusters
+    )
 
 
 def as_seed(random_state: Seed) -> np.random.SeedSequence:
@@ -303,20 +316,22 @@ def rotate(pairs: FloatArray, jitter: float, rng: np.random.Generator) -> FloatA
     return np.stack([cos * r - sin * b, sin * r + cos * b], axis=-1)
 
 
-def _check_jitter(jitter: float) -> float:
+def _check_jitter(jitter: float, sample: Sample) -> float:
     if not isinstance(jitter, numbers.Real) or isinstance(jitter, bool) or not 0.0 <= jitter < np.pi / 2:
         raise InputError(
             "bad-option",
             f"jitter must be an angle in radians, at least 0 and below pi/2, not {jitter!r}; a small "
             "one such as 0.01 suffices to break ties.",
         )
+    if jitter > 0.0:
+        sample.groups.pair("The jitter, which turns pairs of predictions,")
     return float(jitter)
 
 
-def shown_component(component: str, sample: Sample) -> str:
+def shown_component(component: Component, sample: Sample) -> str:
     """Name a component as users know it."""
-    if component in ("r", "b"):
-        return f"group {sample.groups[0 if component == 'r' else 1]!r}"
+    if isinstance(component, int):
+        return f"group {sample.groups.labels[component]!r}"
     return "model of the group" if component == "group" else component
 
 
@@ -329,9 +344,8 @@ def _fold_quality(sample: Sample, dl: FloatArray, prediction: Prediction, held: 
     if len(held) < sample.n_obs:
         train[held] = False
     w, w_train = sample.weight[held], sample.weight[train]
-    for label, predicted, member in zip(
-        sample.groups, (prediction.r, prediction.b), (sample.is_r, ~sample.is_r), strict=True
-    ):
+    for code, (label, predicted) in enumerate(zip(sample.groups, prediction.groups, strict=True)):
+        member = sample.group == code
         z = np.where(member, dl, 0.0)
         # R2 = 1 - sum w (z - Dtheta)^2 / sum w (z - training mean)^2
         error = float(np.sum(w * (z[held] - predicted.mean) ** 2))
@@ -362,10 +376,13 @@ def _frequencies(z: FloatArray, weight: FloatArray, n: int) -> GroupPrediction:
     return GroupPrediction(np.full(n, share @ values), values, np.broadcast_to(share, (n, len(values))))
 
 
-def _group_auc(sample: Sample, probability: FloatArray) -> float | None:
-    if np.isnan(probability).any():
+def _group_auc(sample: Sample, probabilities: FloatArray) -> float | None:
+    """Largest area under the curve of one group against the others; with two groups both are the same."""
+    if np.isnan(probabilities).any():
         return None
-    return float(roc_auc_score(sample.is_r, probability.mean(axis=0), sample_weight=sample.weight))
+    mean = probabilities.mean(axis=0)
+    codes = range(1 if len(sample.groups) == 2 else len(sample.groups))
+    return max(float(roc_auc_score(sample.group == g, mean[:, g], sample_weight=sample.weight)) for g in codes)
 
 
 def _warn_if_weak(sample: Sample, quality: pd.DataFrame, learner: str) -> None:

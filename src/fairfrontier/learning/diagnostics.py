@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from ..arrays import BoolArray, FloatArray
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import GroupDeterminedWarning, MarginWarning
 
 N_SECTORS = 36
@@ -121,8 +121,8 @@ class Diagnostics:
 
 def diagnose(
     t: FloatArray,
-    mu: tuple[float, float],
-    is_r: BoolArray,
+    mu: FloatArray,
+    group: IntArray,
     *,
     X: Any = None,
     weight: FloatArray | None = None,
@@ -133,11 +133,11 @@ def diagnose(
     Parameters
     ----------
     t : (n, 2) array
-        Nuisance pairs, columns (r, b).
-    mu : (mu_r, mu_b)
+        Nuisance pairs, one column per group.
+    mu : (2,) array
         Group shares.
-    is_r : (n,) boolean array
-        True for group r.
+    group : (n,) integer array
+        Codes of the two groups.
     X : data frame, (n, p) array or None
         Covariates.
     weight : (n,) array, optional
@@ -150,9 +150,10 @@ def diagnose(
     -------
     Diagnostics
     """
+    first = group == 0
     w = np.ones(len(t)) if weight is None else np.asarray(weight, dtype=np.float64)
     w = w / w.sum()
-    scaled = t / np.asarray(mu)
+    scaled = t / mu
     length = np.hypot(scaled[:, 0], scaled[:, 1])
     angle = np.arctan2(scaled[:, 1], scaled[:, 0])
     n_directions, largest_atom = _atoms(angle, length, w)
@@ -161,7 +162,7 @@ def diagnose(
     sector_rows, sector_share, gap = _sectors(angle[length > 0], w[length > 0])
     if group_auc is None:
         score = np.abs(scaled[:, 0]) - np.abs(scaled[:, 1])
-        group_auc = float(roc_auc_score(is_r, score, sample_weight=w))
+        group_auc = float(roc_auc_score(first, score, sample_weight=w))
     return Diagnostics(
         n_obs=len(t),
         n_directions=n_directions,
@@ -175,7 +176,7 @@ def diagnose(
         no_kinks_plausible=sector_rows >= MIN_SECTOR_ROWS and sector_share >= MIN_SECTOR_SHARE,
         all_covariates_discrete=None if X is None else all_discrete(X),
         group_auc=group_auc,
-        revealing_covariate=None if X is None else _revealing_covariate(X, is_r, w),
+        revealing_covariate=None if X is None else _revealing_covariate(X, first, w),
     )
 
 
@@ -285,9 +286,9 @@ def _exponent(shares: tuple[float, ...]) -> float:
     return float(np.log(shares[-1] / shares[0]) / np.log(MARGIN_WIDTHS[-1] / MARGIN_WIDTHS[0]))
 
 
-def _revealing_covariate(X: Any, is_r: BoolArray, weight: FloatArray) -> Any:
+def _revealing_covariate(X: Any, first: BoolArray, weight: FloatArray) -> Any:
     step = -(-len(X) // AUC_ROWS)
-    group, w = is_r[::step], weight[::step]
+    group, w = first[::step], weight[::step]
     best_name, best = None, AUC_DETERMINED
     for name, values, numeric in _columns(X):
         auc = _column_auc(values[::step], numeric, group, w)
@@ -296,23 +297,23 @@ def _revealing_covariate(X: Any, is_r: BoolArray, weight: FloatArray) -> Any:
     return best_name
 
 
-def _column_auc(values: Any, numeric: bool, is_r: BoolArray, weight: FloatArray) -> float:
+def _column_auc(values: Any, numeric: bool, first: BoolArray, weight: FloatArray) -> float:
     """How well one covariate tells the groups apart, by its order or, with few values, by their table."""
     keys = values if numeric else values.astype(str)
     levels, codes = np.unique(keys, return_inverse=True)
     auc = 0.5
     if numeric:
-        auc = float(roc_auc_score(is_r, values, sample_weight=weight))
+        auc = float(roc_auc_score(first, values, sample_weight=weight))
         auc = max(auc, 1.0 - auc)
     if len(levels) < 2 or (numeric and len(levels) > 20):
         return auc
-    # share of r by level, learned on one half of the rows and judged on the other
+    # share of the first group by level, learned on one half of the rows and judged on the other
     rate = np.empty(len(codes))
     for half in (0, 1):
         learn = np.arange(len(codes)) % 2 == half
         total = np.bincount(codes[learn], weight[learn], minlength=len(levels))
-        r = np.bincount(codes[learn], (weight * is_r)[learn], minlength=len(levels))
-        overall = r.sum() / max(total.sum(), np.finfo(float).tiny)
-        share = np.divide(r, total, out=np.full(len(levels), overall), where=total > 0)
+        members = np.bincount(codes[learn], (weight * first)[learn], minlength=len(levels))
+        overall = members.sum() / max(total.sum(), np.finfo(float).tiny)
+        share = np.divide(members, total, out=np.full(len(levels), overall), where=total > 0)
         rate[~learn] = share[codes[~learn]]
-    return max(auc, float(roc_auc_score(is_r, rate, sample_weight=weight)))
+    return max(auc, float(roc_auc_score(first, rate, sample_weight=weight)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..arrays import ArrayLike, BoolArray, IntArray
+from ..arrays import ArrayLike, IntArray
 from ..data.checks import check_integer
 from ..data.sample import Sample
 from ..errors import InputError
@@ -90,7 +90,7 @@ def _random_folds(sample: Sample, n_folds: int, rng: np.random.Generator, scheme
         if sample.clusters is None:
             return rng.integers(n_folds, size=sample.n_obs)
         return rng.integers(n_folds, size=int(sample.clusters.max()) + 1)[sample.clusters]
-    strata = 2 * sample.is_r.astype(np.intp)
+    strata = 2 * (len(sample.groups) - 1 - sample.group)
     if sample.binary_outcome:
         strata += sample.y > sample.y.min()
     if sample.clusters is None:
@@ -120,21 +120,22 @@ def _deal_clusters(clusters: IntArray, strata: IntArray, n_folds: int, rng: np.r
     return folds
 
 
-def _too_small(is_r: BoolArray, folds: IntArray, n_folds: int) -> int | None:
-    """Group (1 for r, 0 for b) with too few rows in some fold, or None."""
-    counts = np.bincount(2 * folds + is_r, minlength=2 * n_folds).reshape(n_folds, 2)
+def _too_small(sample: Sample, folds: IntArray, n_folds: int) -> int | None:
+    """Code of the group with the fewest rows in a fold if these are too few, or None."""
+    n_groups = len(sample.groups)
+    counts = np.bincount(n_groups * folds + sample.group, minlength=n_groups * n_folds).reshape(n_folds, n_groups)
     smallest = counts.min(axis=0)
     return None if smallest.min() >= MIN_GROUP_ROWS else int(np.argmin(smallest))
 
 
 def _check_group_rows(sample: Sample, folds: IntArray, n_folds: int, scheme: str, rng: np.random.Generator) -> None:
-    group = _too_small(sample.is_r, folds, n_folds)
-    if group is None:
+    code = _too_small(sample, folds, n_folds)
+    if code is None:
         return
-    member = sample.is_r == bool(group)
-    label, rows = sample.groups[0 if group else 1], int(member.sum())
+    member = sample.group == code
+    label, rows = sample.groups.labels[code], int(member.sum())
     found = f"group {label!r} has {rows} rows"
-    most = min(int(member.sum()), int((~member).sum())) // MIN_GROUP_ROWS
+    most = min(sample.counts.values()) // MIN_GROUP_ROWS
     if sample.clusters is not None:
         inside = len(np.unique(sample.clusters[member]))
         found += f" in {inside} clusters"
@@ -143,7 +144,7 @@ def _check_group_rows(sample: Sample, folds: IntArray, n_folds: int, scheme: str
         (
             k
             for k in range(min(most, n_folds), 1, -1)
-            if _too_small(sample.is_r, _random_folds(sample, k, rng, "stratified"), k) is None
+            if _too_small(sample, _random_folds(sample, k, rng, "stratified"), k) is None
         ),
         None,
     )
@@ -162,7 +163,7 @@ def _check_group_rows(sample: Sample, folds: IntArray, n_folds: int, scheme: str
 
 
 def _user_folds(sample: Sample, folds: ArrayLike, n_rep: int) -> IntArray:
-    n = sample.n_obs + sum(sample.dropped.values())
+    n = sample.n_given
     given = np.asarray(folds)
     if given.dtype.kind not in "iu":
         raise InputError("bad-folds", f"folds must be an array of integers, not of type {given.dtype}.")
@@ -179,15 +180,16 @@ def _user_folds(sample: Sample, folds: ArrayLike, n_rep: int) -> IntArray:
         labels, codes = np.unique(row, return_inverse=True)
         if len(labels) < 2:
             raise InputError("bad-folds", f"folds need at least two different numbers, all are {labels.tolist()}.")
-        counts = np.bincount(2 * codes + sample.is_r, minlength=2 * len(labels)).reshape(-1, 2)
+        n_groups = len(sample.groups)
+        counts = np.bincount(n_groups * codes + sample.group, minlength=n_groups * len(labels)).reshape(-1, n_groups)
         totals = counts.sum(axis=0)
         for part, bad in (("", counts == 0), ("the complement of ", counts == totals)):
             if bad.any():
-                fold, group = np.argwhere(bad)[0]
+                fold, code = np.argwhere(bad)[0]
                 raise InputError(
                     "bad-folds",
-                    f"Every fold and its complement must hold both groups, but {part}fold "
-                    f"{labels[fold]} has no row of group {sample.groups[0 if group else 1]!r}.",
+                    f"Every fold and its complement must hold every group, but {part}fold "
+                    f"{labels[fold]} has no row of group {sample.groups.labels[code]!r}.",
                 )
         if sample.clusters is not None:
             first = np.full(int(sample.clusters.max()) + 1, -1, dtype=np.intp)

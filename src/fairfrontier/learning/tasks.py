@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 from ..arrays import BoolArray, IntArray
 from ..errors import LearnerError
-from .learners import Learner, TrainingRows
+from .learners import Component, Learner, TrainingRows
 
 Progress = Callable[[int, int, str], None]
 """Called with the number of tasks done, their total, and what was done last."""
@@ -61,8 +61,8 @@ class Task:
     ----------
     learner : Learner
         The learner.
-    component : str
-        Name of the component.
+    component : int or str
+        The component.
     held : (n,) boolean array or None
         Rows left out of the fit and predicted; None: tune on all rows.
     text : str
@@ -72,7 +72,7 @@ class Task:
     """
 
     learner: Learner
-    component: str
+    component: Component
     held: BoolArray | None
     text: str
     perturbation: Perturbation | None = None
@@ -123,7 +123,7 @@ class Steps:
         tasks: list[Task],
         rows: TrainingRows,
         seeds: list[np.random.SeedSequence],
-        tuning: Mapping[str, Any],
+        tuning: Mapping[Component, Any],
         n_jobs: int | None,
         keep_models: bool = False,
     ) -> Iterator[Any]:

@@ -85,7 +85,7 @@ def distance_on_line(
     """
     n, s = function.n_obs, function.scores
     step = step_size(n)
-    own = group_means(loss, s.is_r, s.weight)[0]
+    own = group_means(loss, s.group, s.weight)[0]
     estimate = function.estimate
     line = along_line(edges_of(function), estimate.values, estimate.mirror)
     f = -value(line)

@@ -214,15 +214,15 @@ def _treatment(function: Function, q: FloatArray) -> FloatArray:
 
 
 def _rates(function: Function, q: FloatArray) -> FloatArray:
-    return group_means(_treatment(function, q), function.scores.is_r, function.scores.weight)[0]
+    return group_means(_treatment(function, q), function.scores.group, function.scores.weight)[0]
 
 
 def _error_rates(function: Function, q: FloatArray, y: FloatArray) -> dict[str, Any]:
     """Shares of people without the outcome who are treated, and of people with it who are not, by group."""
     s, a = function.scores, _treatment(function, q)
     wrongly, missed = [], []
-    for group in (s.is_r, ~s.is_r):
-        negative, positive = group & (y == 0), group & (y == 1)
+    for code in range(2):
+        negative, positive = (s.group == code) & (y == 0), (s.group == code) & (y == 1)
         wrongly.append(_mean(a[negative], s.weight[negative]))
         missed.append(_mean(1.0 - a[positive], s.weight[positive]))
     return {"false positive rate": wrongly, "false negative rate": missed}

@@ -183,8 +183,8 @@ def find_alternatives(
     the risks that are reported, on the rows of ``current``. They may be the same.
     """
     s = evaluating.scores
-    risk = group_means(current.losses, s.is_r, s.weight)[0]
-    rates = group_means(current.decisions, s.is_r, s.weight)[0]
+    risk = group_means(current.losses, s.group, s.weight)[0]
+    rates = group_means(current.decisions, s.group, s.weight)[0]
     points = choosing.estimate.support_set(frontier_directions)
     chosen = _improving(points, e_choosing, n)
     q = frontier_directions[chosen]
@@ -252,14 +252,14 @@ def _evaluate(
     moved = np.asarray(function.treated(q), dtype=float)
     treatment = moved if s.lower is None or s.spread is None else s.lower + s.spread * moved
     losses = s.l0 + s.dl * moved
-    own, covariance = group_means(losses, s.is_r, s.weight, s.clusters)
+    own, covariance = group_means(losses, s.group, s.weight, s.clusters)
     gain = gains(own, risk)
-    _, gained = group_means(current.losses - losses, s.is_r, s.weight, s.clusters)
+    _, gained = group_means(current.losses - losses, s.group, s.weight, s.clusters)
     # |e*_r - e*_b| - |e_r - e_b| is the difference between the groups' means of sign* loss* - sign loss
     signs = [1.0 if pair[0] >= pair[1] else -1.0 for pair in (risk, own)]
-    _, gap = group_means(signs[0] * current.losses - signs[1] * losses, s.is_r, s.weight, s.clusters)
+    _, gap = group_means(signs[0] * current.losses - signs[1] * losses, s.group, s.weight, s.clusters)
     errors = np.sqrt([gained[0, 0], gained[1, 1], gap[0, 0] + gap[1, 1] - 2.0 * gap[0, 1]])
-    rates = group_means(treatment, s.is_r, s.weight)[0]
+    rates = group_means(treatment, s.group, s.weight)[0]
     same = treatment * current.decisions + (1.0 - treatment) * (1.0 - current.decisions)
     values = [*own, *np.sqrt(np.diag(covariance)), *gain, *errors, *rates, float(np.average(same, weights=s.weight))]
     return dict(zip(_columns(groups), [*values, bool((gain < SURE * errors).any())], strict=True))

@@ -205,6 +205,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             positive=positive,
             binary=loss.binary_outcome,
         )
+        labels = sample.groups.pair("A rule of the frontier")
         if self.capacity is not None:
             check_capacity(self.capacity)
         l0, l1 = loss.at_decisions(sample.y)
@@ -217,11 +218,11 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
             lower, upper = self._bounds(sample.X, sample.n_obs)
             t = nuisance.predictions[0]
-            scores = make_scores(l0, dl, t, sample.is_r, sample.weight, lower=lower, upper=upper)
+            scores = make_scores(l0, dl, t, sample.group, sample.weight, lower=lower, upper=upper)
             whole = build_support_function(scores)
             return whole if self.capacity is None else cap(whole, self.capacity)
 
-        q = preferred_direction(self.weights, self.direction, sample.groups, np.array(sample.mu), function)
+        q = preferred_direction(self.weights, self.direction, labels, sample.groups.shares, function)
         return self._settle(sample, classes, q, self._learn(sample, dl, q, learner, fit_seed))
 
     def _learn(self, sample: Sample, dl: FloatArray, q: FloatArray, learner: Learner, seed: Any) -> Any:
@@ -231,7 +232,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _settle(self, sample: Sample, classes: Any, q: FloatArray, fitted: Any) -> Self:
         """Take a direction and what was learned, and fit the cut-off."""
         self.classes_ = classes
-        self.groups_, self.group_shares_ = sample.groups, np.array(sample.mu)
+        self.groups_, self.group_shares_ = sample.groups.labels, sample.groups.shares
         self.direction_, self._fitted = q, fitted
         self.cutoff_ = NO_CUTOFF
         self._recalibrate(sample.X, sample.weight)

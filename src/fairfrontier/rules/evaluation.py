@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 from ..arrays import ArrayLike, BoolArray, FloatArray
 from ..data.checks import check_probabilities
 from ..data.losses import Loss, get_loss
-from ..data.reading import read_column
+from ..data.reading import Label, read_column
 from ..data.sample import Sample, make_sample
 from ..errors import InputError, MissingDependencyError
 from ..frontier.support import group_means
@@ -21,14 +21,14 @@ from .classifier import FrontierRule
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How a rule fares in each of two groups, in the order of ``groups``.
+    """How a rule fares in each group, in the order of ``groups``.
 
     ``table`` has one line per group: rows, risk, selection rate, and for a binary outcome false positive and false
-    negative rate, each with a standard error. ``gap`` is the difference between the groups' risks, first less second,
-    and ``gap_error`` its standard error.
+    negative rate, each with a standard error. ``gap`` is the difference between the groups' risks, first less second
+    for two groups and largest less smallest for more of them, and ``gap_error`` its standard error.
     """
 
-    groups: tuple[Any, Any]
+    groups: tuple[Label, ...]
     table: pd.DataFrame
     gap: float
     gap_error: float
@@ -37,7 +37,7 @@ class Evaluation:
 
     @property
     def risks(self) -> FloatArray:
-        """The pair of risks (2,)."""
+        """The risk (G,) of each group."""
         return self.table["risk"].to_numpy()
 
     def metric_frame(self, metrics: Any = None) -> Any:
@@ -64,9 +64,7 @@ class Evaluation:
             metrics=metrics,
             y_true=self._sample.y.astype(int),
             y_pred=self._decisions.astype(int),
-            sensitive_features=pd.Series(
-                np.where(self._sample.is_r, *[np.array(label, dtype=object) for label in self.groups]), name="group"
-            ),
+            sensitive_features=pd.Series(np.array(self.groups, dtype=object)[self._sample.group], name="group"),
             sample_params=params,
         )
 
@@ -80,7 +78,7 @@ def evaluate(
     loss: str | Loss | Callable[..., Any] | None = None,
     sample_weight: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
-    groups: tuple[Any, Any] | None = None,
+    groups: Sequence[Label] | None = None,
     positive: Any = None,
 ) -> Evaluation:
     """Evaluate a rule on rows with known outcomes, best on rows from which it has not learned.
@@ -131,8 +129,11 @@ def evaluate(
     )
     a = _decisions(rule, X, sample, positive, read_column(y, "y").values)
     l0, l1 = chosen.at_decisions(sample.y)
-    means = {"risk": group_means(l0 + a * (l1 - l0), sample.is_r, sample.weight, sample.clusters)}
-    means["selection rate"] = group_means(a, sample.is_r, sample.weight, sample.clusters)
+    n_groups = len(sample.groups)
+    means = {
+        name: group_means(values, sample.group, sample.weight, sample.clusters, n_groups=n_groups)
+        for name, values in (("risk", l0 + a * (l1 - l0)), ("selection rate", a))
+    }
     if sample.binary_outcome:
         for name, value, wrong in (("false positive rate", 0.0, a), ("false negative rate", 1.0, 1.0 - a)):
             means[name] = _rates(sample, sample.y == value, wrong)
@@ -141,8 +142,9 @@ def evaluate(
         columns |= {name: mean, f"se {name}": np.sqrt(np.diag(covariance))}
     table = pd.DataFrame(columns, index=pd.Index(list(sample.groups), name="group"))
     risk, covariance = means["risk"]
-    error = float(np.sqrt(covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]))
-    return Evaluation(sample.groups, table, float(risk[0] - risk[1]), error, sample, a)
+    j, k = (0, 1) if n_groups == 2 else (int(np.argmax(risk)), int(np.argmin(risk)))
+    error = float(np.sqrt(covariance[j, j] + covariance[k, k] - 2.0 * covariance[j, k]))
+    return Evaluation(sample.groups.labels, table, float(risk[j] - risk[k]), error, sample, a)
 
 
 def _decisions(rule: Any, X: ArrayLike, sample: Sample, positive: Any, labels: Any) -> FloatArray:
@@ -165,9 +167,9 @@ def _decisions(rule: Any, X: ArrayLike, sample: Sample, positive: Any, labels: A
 
 def _rates(sample: Sample, among: BoolArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Share of wrong decisions among some rows of each group, and its variance; nan where a group has none of them."""
-    rates, variances = np.full(2, np.nan), np.full(2, np.nan)
-    for g, member in enumerate((sample.is_r, ~sample.is_r)):
-        rows = np.flatnonzero(among & member & (sample.weight > 0.0))
+    rates, variances = np.full(len(sample.groups), np.nan), np.full(len(sample.groups), np.nan)
+    for g in range(len(sample.groups)):
+        rows = np.flatnonzero(among & (sample.group == g) & (sample.weight > 0.0))
         if len(rows) == 0:
             continue
         weight = sample.weight[rows] / sample.weight[rows].sum()

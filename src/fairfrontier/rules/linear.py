@@ -138,8 +138,7 @@ random_state
     ) -> LinearScore:
         if not isinstance(self.C, numbers.Real) or isinstance(self.C, bool) or not self.C > 0.0:
             raise InputError("bad-option", f"`C` must be a positive number, got {self.C!r}; a usual choice is 1.")
-        p = q / np.array(sample.mu)
-        cost = np.where(sample.is_r, p[0], p[1]) * dl
+        cost = (q / sample.groups.shares)[sample.group] * dl
         table = _pick(sample.X, self.features)
         encoder = NumericColumns(standardise=True).fit(table, sample_weight=sample.weight)
         importance = np.abs(cost) * sample.weight
@@ -176,16 +175,17 @@ random_state
         sample, folds = frontier.sample_, frontier.nuisance_.folds
         if folds is None or sample.X is None:
             raise InputError("bad-option", "The frontier was fitted on predictions from outside and has no folds.")
-        if sample.groups != self.groups_:
+        if sample.groups.labels != self.groups_:
             raise InputError(
-                "unknown-group", f"The rule knows groups {self.groups_}, the frontier {sample.groups}: fit both alike."
+                "unknown-group",
+                f"The rule compares {self.groups_}, the frontier {sample.groups.labels}: fit both on the same groups.",
             )
         l0, dl = frontier._losses
         fold, treated = folds[frontier._central], np.zeros(sample.n_obs)
         for k in range(1, int(fold.max()) + 1):
             held, kept = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
-            for label, member in zip(sample.groups, (sample.is_r, ~sample.is_r), strict=True):
-                if not sample.weight[kept][member[kept]].sum() > 0.0:
+            for code, label in enumerate(sample.groups):
+                if not sample.weight[kept][sample.group[kept] == code].sum() > 0.0:
                     raise InputError(
                         "bad-weights",
                         f"Outside fold {k} no row of group {label!r} has any weight, so no rule can be learned there; "
@@ -197,11 +197,13 @@ random_state
         function = frontier.support_function_
         best = l0 + dl * function.treated(self.direction_)
         linear = l0 + dl * treated
-        means = [group_means(x, sample.is_r, sample.weight)[0] for x in (linear, best)]
-        _, covariance = group_means(best - linear, sample.is_r, sample.weight, sample.clusters)
+        means = [group_means(x, sample.group, sample.weight)[0] for x in (linear, best)]
+        _, covariance = group_means(best - linear, sample.group, sample.weight, sample.clusters)
         q = self.direction_
         error = float(np.sqrt(q @ covariance @ q))
-        return Restriction(self.groups_, q, means[0], means[1], float(q @ (means[1] - means[0])), error)
+        return Restriction(
+            sample.groups.pair("A linear rule"), q, means[0], means[1], float(q @ (means[1] - means[0])), error
+        )
 
 
 def _pick(table: Any, columns: Any) -> Any:

@@ -256,7 +256,7 @@ def fairest_evidence(
     """Estimate F and draw what intervals need, for algorithms with row losses (J, n) and fixed risk pairs (K, 2)."""
     function = context.function
     s, n = function.scores, function.n_obs
-    estimated = np.array([group_means(loss, s.is_r, s.weight)[0] for loss in losses]).reshape(-1, 2)
+    estimated = np.array([group_means(loss, s.group, s.weight)[0] for loss in losses]).reshape(-1, 2)
     risks = np.vstack([estimated, fixed])
     h_ends = function.estimate.h(ENDS)
     if method == "sharp" and context.regret is not None:

@@ -124,7 +124,7 @@ def lda_evidence(
     """
     function = context.function
     s, arcs = function.scores, function.estimate
-    estimated = np.array([group_means(loss, s.is_r, s.weight)[0] for loss in losses]).reshape(-1, 2)
+    estimated = np.array([group_means(loss, s.group, s.weight)[0] for loss in losses]).reshape(-1, 2)
     risks = np.vstack([estimated, fixed])
     plug_in = function.plug_in()
     grid = robust_grid(function.n_obs)

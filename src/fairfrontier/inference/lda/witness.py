@@ -145,7 +145,7 @@ def make_witness(
 ) -> Witness:
     """Put together a candidate and the joint draws (B, 2) of its risks and of the algorithm's."""
     s = function.scores
-    rates, _ = group_means(candidate.treatment, s.is_r, s.weight)
+    rates, _ = group_means(candidate.treatment, s.group, s.weight)
     step = step_size(function.n_obs)
     scale = step * np.sqrt(function.n_obs)
     gain = gains(risk, e_star)

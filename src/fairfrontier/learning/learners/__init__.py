@@ -1,6 +1,7 @@
 """Learners of the nuisance functions: presets by name, scikit-learn estimators, and your own."""
 
 from .base import (
+    Component,
     DirectLearner,
     FactoredLearner,
     FittedLearner,
@@ -16,6 +17,7 @@ from .presets import PRESETS, read_learner, resolve_learner
 
 __all__ = [
     "PRESETS",
+    "Component",
     "DirectLearner",
     "FactoredLearner",
     "Family",

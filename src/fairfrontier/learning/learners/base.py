@@ -3,13 +3,16 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from ...arrays import ArrayLike, BoolArray, FloatArray, IntArray
+from ...arrays import ArrayLike, FloatArray, IntArray
 from ...errors import InputError
 from .estimators import Family, GroupPrediction, take_rows, weight_keywords
+
+Component: TypeAlias = int | str
+"""A piece of a learner: the code of the group that it models, or a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +25,10 @@ class TrainingRows:
         Covariates.
     dl : (n,) array
         Loss differences loss(1, y) - loss(0, y).
-    is_r : (n,) boolean array
-        True for group r.
+    group : (n,) integer array
+        Code of every row's group.
+    n_groups : int
+        Number of groups; some may be absent from these rows.
     weight : (n,) array or None
         Sample weights; None when the user gave none.
     clusters : (n,) integer array or None
@@ -32,23 +37,24 @@ class TrainingRows:
 
     X: Any
     dl: FloatArray
-    is_r: BoolArray
+    group: IntArray
+    n_groups: int
     weight: FloatArray | None = None
     clusters: IntArray | None = None
 
-    def z(self, group: str) -> FloatArray:
-        """Return z^g = dl 1{G = g}, whose conditional mean is the nuisance of group "r" or "b"."""
-        return np.where(self.is_r == (group == "r"), self.dl, 0.0)
+    def z(self, code: int) -> FloatArray:
+        """Return z^g = dl 1{G = g}, whose conditional mean is the nuisance of the group with this code."""
+        return np.where(self.group == code, self.dl, 0.0)
 
     def take(self, rows: IntArray) -> "TrainingRows":
         """Select rows by position."""
         weight = None if self.weight is None else self.weight[rows]
         clusters = None if self.clusters is None else self.clusters[rows]
-        return TrainingRows(take_rows(self.X, rows), self.dl[rows], self.is_r[rows], weight, clusters)
+        return TrainingRows(take_rows(self.X, rows), self.dl[rows], self.group[rows], self.n_groups, weight, clusters)
 
-    def members(self, group: str) -> "TrainingRows":
-        """Select the rows of group "r" or "b"."""
-        return self.take(np.flatnonzero(self.is_r == (group == "r")))
+    def members(self, code: int) -> "TrainingRows":
+        """Select the rows of one group."""
+        return self.take(np.flatnonzero(self.group == code))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +63,22 @@ class Prediction:
 
     Attributes
     ----------
-    r, b : GroupPrediction
-        Of z^r and z^b; their means are the nuisance pair.
-    group_probability : (n,) array or None
-        P(G = r | x), for learners that model it.
-    details : tuple of (group, quantity, value)
-        Numbers worth keeping about the fit; group is "r" or "b".
+    groups : tuple of GroupPrediction (G,)
+        Of z^g, group by group; their means are the nuisance functions.
+    group_probabilities : (n, G) array or None
+        P(G = g | x), for learners that model it.
+    details : tuple of (code, quantity, value)
+        Numbers worth keeping about the fit, with the code of the group that they belong to.
     """
 
-    r: GroupPrediction
-    b: GroupPrediction
-    group_probability: FloatArray | None = None
-    details: tuple[tuple[str, str, float], ...] = ()
+    groups: tuple[GroupPrediction, ...]
+    group_probabilities: FloatArray | None = None
+    details: tuple[tuple[int, str, float], ...] = ()
 
     @property
     def delta_theta(self) -> FloatArray:
-        """The nuisance pairs (n, 2), columns (r, b)."""
-        return np.column_stack([self.r.mean, self.b.mean])
+        """The nuisance functions (n, G) at the rows, one column per group."""
+        return np.column_stack([group.mean for group in self.groups])
 
 
 class FittedPart(Protocol):
@@ -85,38 +90,41 @@ class FittedPart(Protocol):
 
 
 class Learner(ABC):
-    """Predicts Dtheta^g(x) = E[dl 1{G = g} | x] for both groups.
+    """Predicts Dtheta^g(x) = E[dl 1{G = g} | x] for every group g.
 
-    The work is split into named components that are fitted independently of each other, so that they
-    can run in parallel, and combined afterwards. Learners are never changed by fitting.
+    The work is split into components that are fitted independently of each other, so that they can run in parallel, and
+    combined afterwards. Learners are never changed by fitting.
 
     Attributes
     ----------
     name : str
         How the learner is called in tables and messages.
-    components : tuple of str
-        Names of the components; "r" and "b" are shown to users as the labels of the groups.
     tunes_once : bool
         Whether `tune` is to be called once per sample, before the folds.
     """
 
     name: str
-    components: tuple[str, ...]
     tunes_once: bool = False
+
+    @abstractmethod
+    def components(self, n_groups: int) -> tuple[Component, ...]:
+        """Return the components for samples of ``n_groups`` groups: names, or the code of the group modelled."""
 
     def check(self, rows: TrainingRows) -> None:  # noqa: B027 (most learners accept any rows)
         """Refuse, with an `InputError`, rows that this learner cannot be fitted on."""
 
-    def tune(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
+    def tune(self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
         """Return tuning parameters of a component to be handed to `fit`, or None."""
         return None
 
     @abstractmethod
-    def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
+    def fit(
+        self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
+    ) -> FittedPart:
         """Fit one component."""
 
     @abstractmethod
-    def combine(self, parts: Mapping[str, Any]) -> Prediction:
+    def combine(self, parts: Mapping[Component, Any]) -> Prediction:
         """Combine what the fitted components predicted for the same rows."""
 
 
@@ -125,7 +133,7 @@ class FittedLearner:
     """A learner fitted on all rows given, ready for new ones."""
 
     learner: Learner
-    parts: Mapping[str, FittedPart]
+    parts: Mapping[Component, FittedPart]
 
     def predict(self, X: ArrayLike) -> Prediction:
         """Predict at the rows of X."""
@@ -136,7 +144,7 @@ def fit_learner(
     learner: Learner,
     rows: TrainingRows,
     seed: np.random.SeedSequence,
-    tuning: Mapping[str, Any] | None = None,
+    tuning: Mapping[Component, Any] | None = None,
 ) -> FittedLearner:
     """Fit every component of a learner on the same rows.
 
@@ -156,13 +164,11 @@ def fit_learner(
     FittedLearner
     """
     tuning = tuning or {}
-    seeds = child_seeds(seed, len(learner.components))
+    components = learner.components(rows.n_groups)
+    seeds = child_seeds(seed, len(components))
     return FittedLearner(
         learner,
-        {
-            name: learner.fit(name, rows, child, tuning.get(name))
-            for name, child in zip(learner.components, seeds, strict=True)
-        },
+        {name: learner.fit(name, rows, child, tuning.get(name)) for name, child in zip(components, seeds, strict=True)},
     )
 
 
@@ -201,11 +207,14 @@ class DirectLearner(Learner):
     name: str
     family: Family
     tunes_once: bool = False
-    components = ("r", "b")
+
+    def components(self, n_groups: int) -> tuple[Component, ...]:
+        """One model per group."""
+        return tuple(range(n_groups))
 
     def check(self, rows: TrainingRows) -> None:
         """Refuse too many distinct values for a classifier, and weights that cannot be used."""
-        n_values = max(len(np.unique(rows.z(group))) for group in ("r", "b"))
+        n_values = max(len(np.unique(rows.z(code))) for code in range(rows.n_groups))
         estimator = self.family.choose(n_values)
         if estimator is None:
             raise InputError(
@@ -216,17 +225,19 @@ class DirectLearner(Learner):
             )
         refuse_without_weights(self.name, estimator, rows)
 
-    def tune(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
+    def tune(self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
         """Tune the model of one group."""
-        return self.family.tune(rows.X, rows.z(component), rows.weight, seed, rows.clusters)
+        return self.family.tune(rows.X, rows.z(group_code(component)), rows.weight, seed, rows.clusters)
 
-    def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
+    def fit(
+        self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
+    ) -> FittedPart:
         """Fit the model of one group."""
-        return self.family.fit(rows.X, rows.z(component), rows.weight, seed, tuning, rows.clusters)
+        return self.family.fit(rows.X, rows.z(group_code(component)), rows.weight, seed, tuning, rows.clusters)
 
-    def combine(self, parts: Mapping[str, Any]) -> Prediction:
-        """Put the two groups side by side."""
-        return Prediction(parts["r"], parts["b"])
+    def combine(self, parts: Mapping[Component, Any]) -> Prediction:
+        """Put the groups side by side."""
+        return Prediction(tuple(parts[code] for code in range(len(parts))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,30 +257,58 @@ class FactoredLearner(Learner):
     name: str
     family: Family
     tunes_once: bool = False
-    components = ("group", "r", "b")
 
-    def tune(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
+    def components(self, n_groups: int) -> tuple[Component, ...]:
+        """The model of the group, and one of the loss difference within each group."""
+        return ("group", *range(n_groups))
+
+    def tune(self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
         """Tune the model of the group, or of the loss difference within one group."""
         used, v = _factor(component, rows)
         return self.family.tune(used.X, v, used.weight, seed, used.clusters)
 
-    def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
+    def fit(
+        self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
+    ) -> FittedPart:
         """Fit the model of the group, or of the loss difference within one group."""
         used, v = _factor(component, rows)
         return self.family.fit(used.X, v, used.weight, seed, tuning, used.clusters)
 
-    def combine(self, parts: Mapping[str, Any]) -> Prediction:
+    def combine(self, parts: Mapping[Component, Any]) -> Prediction:
         """Multiply the factors."""
-        p = parts["group"].mean
-        return Prediction(_product(p, parts["r"]), _product(1.0 - p, parts["b"]), p)
+        p = _group_probabilities(parts["group"], len(parts) - 1)
+        return Prediction(tuple(_product(p[:, code], parts[code]) for code in range(p.shape[1])), p)
 
 
-def _factor(component: str, rows: TrainingRows) -> tuple[TrainingRows, FloatArray]:
+def group_code(component: Component) -> int:
+    """Return the code of the group that a component models."""
+    if isinstance(component, str):
+        raise TypeError(f"the component {component!r} is not the model of a group")
+    return component
+
+
+def _factor(component: Component, rows: TrainingRows) -> tuple[TrainingRows, FloatArray]:
     """Return the rows that a factor is learned from, and the variable it models."""
     if component == "group":
-        return rows, rows.is_r.astype(np.float64)
-    members = rows.members(component)
+        return rows, (rows.n_groups - 1 - rows.group).astype(
+            np.float64
+        )  # two groups: 1 for the first one, 0 for the other
+    members = rows.members(group_code(component))
     return members, members.dl
+
+
+def _group_probabilities(model: GroupPrediction, n_groups: int) -> FloatArray:
+    """P(G = g | x) as columns (n, G), from a model of G - 1 - g; the last group takes what the others leave."""
+    p = np.zeros((len(model.mean), n_groups))
+    if n_groups == 2:
+        p[:, 0] = model.mean
+    elif model.values is None or model.probabilities is None:
+        raise TypeError("a model of more than two groups must be a classifier")
+    else:
+        for value, column in zip(model.values, model.probabilities.T, strict=True):
+            p[:, n_groups - 1 - int(value)] += column
+    p[:, -1] = 1.0 - p[:, :-1].sum(axis=1)
+    return p
 
 
 def _product(p: FloatArray, within: GroupPrediction) -> GroupPrediction:

@@ -12,6 +12,7 @@ from ...arrays import ArrayLike, FloatArray, IntArray
 from ...errors import InputError
 from ..folds import deal_training_rows
 from .base import (
+    Component,
     FittedLearner,
     FittedPart,
     Learner,
@@ -23,6 +24,9 @@ from .base import (
 )
 from .estimators import Family, FittedModel, GroupPrediction
 
+LINEAR = ("first covariate", "second covariate")
+"""Components of a partially linear learner that model its two linear covariates."""
+
 
 def inner_folds(rows: TrainingRows, n_folds: int, seed: np.random.SeedSequence) -> list[IntArray]:
     """Split training rows into folds, balanced by group and by the loss difference within groups.
@@ -30,7 +34,7 @@ def inner_folds(rows: TrainingRows, n_folds: int, seed: np.random.SeedSequence) 
     Clusters stay together; there may be fewer folds than asked for.
     """
     values, codes = np.unique(rows.dl, return_inverse=True)
-    strata = codes + len(values) * rows.is_r
+    strata = codes + len(values) * (rows.n_groups - 1 - rows.group)
     folds = deal_training_rows(strata, n_folds, np.random.default_rng(seed), rows.clusters)
     return [np.flatnonzero(folds == fold) for fold in range(folds.max(initial=-1) + 1)]
 
@@ -106,19 +110,24 @@ class PartiallyLinearLearner(Learner):
     linear: tuple[Any, Any]
     n_inner_folds: int = 5
     tunes_once: bool = False
-    components = ("first covariate", "second covariate", "r", "b")
+
+    def components(self, n_groups: int) -> tuple[Component, ...]:
+        """The two linear covariates, and the loss difference of each group, given the other covariates."""
+        return (*LINEAR, *range(n_groups))
 
     def check(self, rows: TrainingRows) -> None:
         """Refuse columns that do not exist or are not numbers, and weights that cannot be used."""
         _split_columns(rows.X, self.linear)
         refuse_without_weights(self.name, self.base.regressor, rows)
 
-    def tune(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
+    def tune(self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
         """Tune the model of one variable given the other covariates."""
         v, rest = self._variable(component, rows)
         return self.base.tune(rest, v, rows.weight, seed, rows.clusters)
 
-    def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
+    def fit(
+        self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
+    ) -> FittedPart:
         """Compute out-of-fold residuals of one variable, and its model on all training rows."""
         v, rest = self._variable(component, rows)
         given_rest = replace(rows, X=rest, dl=v)
@@ -129,30 +138,30 @@ class PartiallyLinearLearner(Learner):
             model = self.base.fit(train.X, train.dl, train.weight, fold_seed, tuning, train.clusters)
             residual[fold] = held.dl - model.predict(held.X).mean
         model = self.base.fit(rest, v, rows.weight, full_seed, tuning, rows.clusters)
-        covariate = self.components.index(component) if component in self.components[:2] else None
+        covariate = LINEAR.index(component) if isinstance(component, str) else None
         return _ResidualPart(residual, rows.weight, model, self.linear, covariate)
 
-    def combine(self, parts: Mapping[str, Any]) -> Prediction:
+    def combine(self, parts: Mapping[Component, Any]) -> Prediction:
         """Regress residuals on residuals, and put the parts together."""
-        first, second = (parts[name] for name in self.components[:2])
+        first, second = (parts[name] for name in LINEAR)
         root = np.ones(len(first.training)) if first.weight is None else np.sqrt(first.weight)
         regressors = root[:, None] * np.column_stack([first.training, second.training])
-        means: dict[str, GroupPrediction] = {}
-        details: list[tuple[str, str, float]] = []
-        for group in ("r", "b"):
-            part = parts[group]
+        means: list[GroupPrediction] = []
+        details: list[tuple[int, str, float]] = []
+        for code in range(len(parts) - len(LINEAR)):
+            part = parts[code]
             (alpha, beta), *_ = np.linalg.lstsq(regressors, root * part.training, rcond=None)
             # Dtheta(x) = alpha x_1 + beta x_2 + eta(w), eta(w) = E[z|w] - alpha E[x_1|w] - beta E[x_2|w]
             eta = part.expected - alpha * first.expected - beta * second.expected
-            means[group] = GroupPrediction(alpha * first.observed + beta * second.observed + eta)
-            details += [(group, "alpha", float(alpha)), (group, "beta", float(beta))]
-        return Prediction(means["r"], means["b"], details=tuple(details))
+            means.append(GroupPrediction(alpha * first.observed + beta * second.observed + eta))
+            details += [(code, "alpha", float(alpha)), (code, "beta", float(beta))]
+        return Prediction(tuple(means), details=tuple(details))
 
-    def _variable(self, component: str, rows: TrainingRows) -> tuple[FloatArray, Any]:
+    def _variable(self, component: Component, rows: TrainingRows) -> tuple[FloatArray, Any]:
         first, second, rest = _split_columns(rows.X, self.linear)
-        if component in ("r", "b"):
+        if isinstance(component, int):
             return rows.z(component), rest
-        return (first, second)[self.components.index(component)], rest
+        return (first, second)[LINEAR.index(component)], rest
 
 
 def _split_columns(X: ArrayLike, linear: tuple[Any, Any]) -> tuple[FloatArray, FloatArray, Any]:
@@ -196,9 +205,9 @@ class MemberPrediction:
     ----------
     prediction : Prediction
         At the rows asked for, by the member fitted on all training rows.
-    inner : (n_train, 2) array
-        Nuisance pairs of the training rows, each predicted without its own inner fold.
-    z : (n_train, 2) array
+    inner : (n_train, G) array
+        Nuisance functions at the training rows, each predicted without its own inner fold.
+    z : (n_train, G) array
         What they should predict.
     weight : (n_train,) array or None
         Weights of the training rows.
@@ -243,8 +252,7 @@ class StackLearner(Learner):
     members: tuple[Learner, ...]
     n_inner_folds: int = 5
 
-    @property
-    def components(self) -> tuple[str, ...]:  # type: ignore[override]
+    def components(self, n_groups: int) -> tuple[Component, ...]:
         """One component per member."""
         return tuple(member.name for member in self.members)
 
@@ -258,45 +266,48 @@ class StackLearner(Learner):
         for member in self.members:
             member.check(rows)
 
-    def tune(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
+    def tune(self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
         """Tune one member."""
         member = self._member(component)
         if not member.tunes_once:
             return None
-        seeds = child_seeds(seed, len(member.components))
-        return {name: member.tune(name, rows, child) for name, child in zip(member.components, seeds, strict=True)}
+        components = member.components(rows.n_groups)
+        seeds = child_seeds(seed, len(components))
+        return {name: member.tune(name, rows, child) for name, child in zip(components, seeds, strict=True)}
 
-    def fit(self, component: str, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None) -> FittedPart:
+    def fit(
+        self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
+    ) -> FittedPart:
         """Fit one member on all training rows and, for its weight, without each inner fold."""
         member = self._member(component)
         n = len(rows.dl)
         split_seed, full_seed, *seeds = child_seeds(seed, 2 + self.n_inner_folds)
-        inner = np.empty((n, 2))
+        inner = np.empty((n, rows.n_groups))
         for fold, fold_seed in zip(inner_folds(rows, self.n_inner_folds, split_seed), seeds, strict=False):
             fitted = fit_learner(member, rows.take(_others(n, fold)), fold_seed, tuning)
             inner[fold] = fitted.predict(rows.take(fold).X).delta_theta
         fitted = fit_learner(member, rows, full_seed, tuning)
-        return _MemberPart(fitted, inner, np.column_stack([rows.z("r"), rows.z("b")]), rows.weight)
+        z = np.column_stack([rows.z(code) for code in range(rows.n_groups)])
+        return _MemberPart(fitted, inner, z, rows.weight)
 
-    def combine(self, parts: Mapping[str, Any]) -> Prediction:
+    def combine(self, parts: Mapping[Component, Any]) -> Prediction:
         """Choose the weights and average."""
-        members = [parts[name] for name in self.components]
-        combined: dict[str, GroupPrediction] = {}
-        details: list[tuple[str, str, float]] = []
-        for column, group in enumerate(("r", "b")):
-            inner = np.column_stack([member.inner[:, column] for member in members])
-            weights = simplex_weights(inner, members[0].z[:, column], members[0].weight)
-            combined[group] = _mixture([getattr(m.prediction, group) for m in members], weights)
-            details += [
-                (group, f"weight of {name}", float(w)) for name, w in zip(self.components, weights, strict=True)
-            ]
-        known = [m.prediction.group_probability for m in members]
+        names = [member.name for member in self.members]
+        members = [parts[name] for name in names]
+        combined: list[GroupPrediction] = []
+        details: list[tuple[int, str, float]] = []
+        for code in range(members[0].z.shape[1]):
+            inner = np.column_stack([member.inner[:, code] for member in members])
+            weights = simplex_weights(inner, members[0].z[:, code], members[0].weight)
+            combined.append(_mixture([m.prediction.groups[code] for m in members], weights))
+            details += [(code, f"weight of {name}", float(w)) for name, w in zip(names, weights, strict=True)]
+        known = [m.prediction.group_probabilities for m in members]
         known = [p for p in known if p is not None]
-        group_probability = np.mean(known, axis=0) if known else None
-        return Prediction(combined["r"], combined["b"], group_probability, tuple(details))
+        group_probabilities = np.mean(known, axis=0) if known else None
+        return Prediction(tuple(combined), group_probabilities, tuple(details))
 
-    def _member(self, name: str) -> Learner:
-        return self.members[self.components.index(name)]
+    def _member(self, name: Component) -> Learner:
+        return next(member for member in self.members if member.name == name)
 
 
 def simplex_weights(predictions: FloatArray, z: FloatArray, weight: FloatArray | None) -> FloatArray:

@@ -193,7 +193,7 @@ def _learn(study: Study, train: IntArray, held: IntArray, cut: int, seed: Any) -
     l0, l1 = get_loss("classification").at_decisions(sample.y)
     learner = resolve_learner(study.options["learner"], **study.options["learner_params"])
     fitted = fit_on_all(sample, l1 - l0, learner, random_state=seed)
-    return fitted.predict(patients.X.iloc[held]).delta_theta, np.array(sample.mu)
+    return fitted.predict(patients.X.iloc[held]).delta_theta, np.array(sample.groups.shares)
 
 
 def _health_by_score(source: Source, held: IntArray, treated: BoolArray) -> dict[str, Any]:

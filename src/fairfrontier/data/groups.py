@@ -1,0 +1,140 @@
+"""Groups of people: integer codes for computing, the users' labels for showing.
+
+Every row carries the code of its group, 0, 1, ..., G - 1, and every array with one entry per group lists them in that
+order along its last axis. Only the geometry of the plane of two risks speaks of "r" (code 0) and "b" (code 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import AnyArray, FloatArray, IntArray
+from ..errors import InputError
+from .reading import Column, Label, label_codes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """The groups of a sample, in the order of their codes.
+
+    Attributes
+    ----------
+    labels : tuple of labels (G,)
+        The users' names of the groups.
+    shares : array (G,)
+        Weighted shares of the groups, summing to one.
+    """
+
+    labels: tuple[Label, ...]
+    shares: FloatArray
+
+    def __len__(self) -> int:
+        """Return the number of groups."""
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[Label]:
+        """Iterate over the labels."""
+        return iter(self.labels)
+
+    def pair(self, what: str) -> tuple[Label, Label]:
+        """Return the two labels, or refuse ``what``, which lives in the plane of two risks."""
+        if len(self.labels) != 2:
+            raise two_groups_needed(self.labels, what)
+        return self.labels[0], self.labels[1]
+
+
+def by_group(codes: IntArray, n_groups: int) -> tuple[IntArray, ...]:
+    """Return the positions of the rows of each group, in the order of the codes."""
+    return tuple(np.flatnonzero(codes == code) for code in range(n_groups))
+
+
+def make_groups(labels: tuple[Label, ...], codes: IntArray, weight: FloatArray) -> Groups:
+    """Put labels and weighted shares together."""
+    sums = np.array([weight[rows].sum() for rows in by_group(codes, len(labels))])
+    return Groups(labels, sums / sums.sum())
+
+
+def two_groups_needed(
+    labels: Sequence[Label], what: str, counts: Mapping[Label, int] | None = None, choose: str | None = None
+) -> InputError:
+    """Return the error of something that compares two groups and finds more of them.
+
+    Parameters
+    ----------
+    labels : sequence of labels
+        The groups present.
+    what : str
+        What compares two groups, as the subject of the sentence.
+    counts : mapping label -> int, optional
+        Rows of each group.
+    choose : str, optional
+        How to choose two; default the argument ``groups`` of `FairFrontier`.
+    """
+    shown = [repr(label) if counts is None else f"{label!r} ({counts[label]:,} rows)" for label in labels[:8]]
+    more = ", ..." if len(labels) > 8 else ""
+    how = choose or f"Fit with groups=({labels[0]!r}, {labels[1]!r}), or merge labels into two."
+    return InputError(
+        "too-many-groups",
+        f"{what} compares two groups, but there are {len(labels)}: {', '.join(shown)}{more}. {how}",
+    )
+
+
+def outside_groups(column: Column, chosen: Sequence[Label] | None) -> dict[Label, IntArray]:
+    """Return the positions of rows whose group is not among those ``chosen``, by label.
+
+    There are none without a choice, and none for a choice that `read_groups` refuses.
+    """
+    if not isinstance(chosen, tuple | list):
+        return {}
+    present = np.flatnonzero(~column.missing)
+    codes, labels = label_codes(column.at(present), "sensitive_features", "unknown-group")
+    if any(label not in labels for label in chosen):
+        return {}
+    return {label: present[codes == j] for j, label in enumerate(labels) if label not in chosen}
+
+
+def read_groups(values: AnyArray, chosen: Sequence[Label] | None) -> tuple[IntArray, tuple[Label, ...]]:
+    """Code the groups of the rows, and their labels: those ``chosen``, or all of them sorted, the last one first."""
+    codes, labels = label_codes(values, "sensitive_features", "unknown-group")
+    counts = np.bincount(codes, minlength=len(labels))
+    listed = ", ".join(f"{label!r} ({count} rows)" for label, count in zip(labels, counts, strict=True))
+    order = _descending(labels) if chosen is None else _positions(chosen, labels, listed)
+    if len(order) < 2:
+        raise InputError(
+            "one-group",
+            f"Two groups are compared, but only one is present: {listed}. Include the other's rows.",
+        )
+    new_code = np.full(len(labels), -1, dtype=np.intp)
+    new_code[order] = np.arange(len(order))
+    return new_code[codes], tuple(labels[j] for j in order)
+
+
+def _descending(labels: Sequence[Label]) -> list[int]:
+    """Positions of the labels from the last to the first in their own order, or in that of their text."""
+    positions = range(len(labels))
+    try:
+        return sorted(positions, key=lambda j: labels[j], reverse=True)  # type: ignore[arg-type, return-value]
+    except TypeError:  # labels without an order of their own
+        return sorted(positions, key=lambda j: str(labels[j]), reverse=True)
+
+
+def _positions(chosen: Sequence[Label], labels: list[Label], listed: str) -> list[int]:
+    several = isinstance(chosen, tuple | list) and len(chosen) >= 2
+    if not several or any(label in chosen[:j] for j, label in enumerate(chosen)):
+        raise InputError("bad-option", f"groups must be two or more different labels; got {chosen!r}.")
+    unknown = [label for label in chosen if label not in labels]
+    if len(labels) == 1:
+        raise InputError(
+            "one-group",
+            f"Two groups are compared, but only one is present: {listed}. Include the other's rows.",
+        )
+    if unknown:
+        raise InputError(
+            "unknown-group",
+            f"groups={tuple(chosen)!r} names {', '.join(map(repr, unknown))}, "
+            f"but the groups present are {listed}. Use these labels.",
+        )
+    return [labels.index(label) for label in chosen]
