@@ -6,7 +6,7 @@ import numbers
 
 import numpy as np
 
-from ..arrays import ArrayLike, FloatArray
+from ..arrays import AnyArray, ArrayLike, FloatArray, IntArray
 from ..errors import InputError
 from .reading import LARGEST, SMALLEST, read_column, to_float
 from .wording import shown
@@ -45,7 +45,21 @@ def check_n_jobs(n_jobs: int | None, name: str = "n_jobs") -> None:
         )
 
 
-def check_probabilities(values: ArrayLike, name: str, n: int, *, code: str = "bad-probability") -> FloatArray:
+def check_length(values: AnyArray, name: str, n: int) -> None:
+    """Refuse a column of another length than ``n``."""
+    if values.size != n:
+        raise InputError("length-mismatch", f"{name} must have one value per row, {n} in all; got {values.size}.")
+
+
+def check_probabilities(
+    values: ArrayLike,
+    name: str,
+    n: int,
+    *,
+    code: str = "bad-probability",
+    advice: str = "Rescale or correct them.",
+    positions: IntArray | None = None,
+) -> FloatArray:
     """Return `values` as a float array (n,) if all lie in [0, 1].
 
     Parameters
@@ -58,16 +72,17 @@ def check_probabilities(values: ArrayLike, name: str, n: int, *, code: str = "ba
         Number expected.
     code : str
         Error code for values that are missing, not numbers or outside [0, 1].
+    advice : str
+        What to do with values outside [0, 1].
+    positions : integer array (n,), optional
+        Positions of the values in the users' table, for messages; default 0, 1, ....
 
     Returns
     -------
     array (n,)
     """
     column = read_column(values, name)
-    if column.values.size != n:
-        raise InputError(
-            "length-mismatch", f"{name} must have one value per row, {n} in all; got {column.values.size}."
-        )
+    check_length(column.values, name, n)
     if column.missing.any():
         raise InputError(
             code, f"{name} has {int(column.missing.sum())} missing values; give a number in [0, 1] per row."
@@ -75,10 +90,11 @@ def check_probabilities(values: ArrayLike, name: str, n: int, *, code: str = "ba
     numbers_ = to_float(column.values, name, code, "Give numbers in [0, 1].")
     outside = np.flatnonzero(~((numbers_ >= 0) & (numbers_ <= 1)))
     if outside.size:
+        row = outside[0] if positions is None else positions[outside[0]]
         raise InputError(
             code,
             f"{name} must lie in [0, 1]; {outside.size} of {n} do not, "
-            f"the first is {numbers_[outside[0]]:g} in row {outside[0]}. Rescale or correct them.",
+            f"the first is {numbers_[outside[0]]:g} in row {row}. {advice}",
         )
     return numbers_
 

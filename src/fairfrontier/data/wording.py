@@ -14,6 +14,10 @@ class Interface:
     prefix: str
     separator: str
 
+    def name(self, name: str) -> str:
+        """Return how an option is called: ``loss`` or ``--loss``."""
+        return f"{self.prefix}{name}"
+
     def option(self, name: str, value: str) -> str:
         """Return how an option is set to a value: ``loss='squared'`` or ``--loss 'squared'``."""
         return f"{self.prefix}{name}{self.separator}{value}"
