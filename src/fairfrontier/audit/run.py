@@ -10,7 +10,8 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from ..errors import FairFrontierError, FairFrontierWarning, InputError
+from ..data.checks import check_n_jobs
+from ..errors import FairFrontierError, FairFrontierWarning
 from ..estimator import FairFrontier
 from ..inference.lda.result import LDATests
 from ..inference.p_values import p_value_text
@@ -56,11 +57,11 @@ def variants(plan: AuditPlan) -> list[Variant]:
     request = plan.request
     decisive = Variant(request.learner, request.seed, request.score_as_feature, decides=True)
     found = [decisive]
-    if plan.score is not None:
+    if plan.inputs.score is not None:
         found.append(Variant(request.learner, request.seed, not request.score_as_feature))
     more = MORE_SEEDS if request.robustness else 1
     found += [Variant(request.learner, request.seed + 1 + k, request.score_as_feature) for k in range(more)]
-    known = OTHER_LEARNERS if len(np.unique(plan.y)) <= MOST_CLASSES else OTHER_LEARNERS_OF_NUMBERS
+    known = OTHER_LEARNERS if len(np.unique(plan.inputs.y)) <= MOST_CLASSES else OTHER_LEARNERS_OF_NUMBERS
     others = [name for name in known if name != request.learner]
     for name in others if request.robustness else others[:1]:
         found.append(Variant(name, request.seed, request.score_as_feature))
@@ -72,8 +73,7 @@ def run_audit(plan: AuditPlan, *, n_jobs: int | None = None, progress: Report | 
 
     If a way of asking fails that does not decide, that is told among the warnings.
     """
-    if n_jobs == 0:
-        raise InputError("bad-option", "The number of jobs is at least 1, or -1 for all cores; got 0.")
+    check_n_jobs(n_jobs)
     tell: Report = progress or (lambda done, total, text: None)
     ways = variants(plan)
     caught: list[str] = []
@@ -85,7 +85,7 @@ def run_audit(plan: AuditPlan, *, n_jobs: int | None = None, progress: Report | 
             warnings.simplefilter("always")
             try:
                 ff = fit_variant(plan, variant, n_jobs)
-                tests = cast(LDATests, ff.test_lda(dict(plan.algorithms), capacity=plan.request.capacity))
+                tests = cast(LDATests, ff.test_lda(dict(plan.inputs.algorithms), capacity=plan.request.capacity))
             except FairFrontierError as error:
                 if variant.decides:
                     raise
@@ -99,14 +99,14 @@ def run_audit(plan: AuditPlan, *, n_jobs: int | None = None, progress: Report | 
     tell(len(ways), len(ways) + 1, "gathering the results")
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", FairFrontierWarning)
-        record = make_record(decisive, plan.algorithms, capacity=plan.request.capacity)
+        record = make_record(decisive, plan.inputs.algorithms, capacity=plan.request.capacity)
     caught += sorted(_ours(found) - set(caught))
     record["title"] = plan.request.title or _title(plan)
     record["robustness"] = lines
-    record["warnings"] = caught + [f"{column}: {what}." for column, what in plan.noted.items()]
+    record["warnings"] = caught + [f"{column}: {what}." for column, what in plan.account.noted.items()]
     record["data"] |= _account(plan)
     record["request"] = plan.request.resolved()
-    if plan.score is not None:
+    if plan.inputs.score is not None:
         _tell_both_ways(record)
     return Audit(plain(record), decisive, plan)
 
@@ -121,14 +121,20 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         n_rep=request.repetitions,
         n_boot=request.draws,
         alpha=request.alpha,
-        groups=plan.groups,
+        groups=(plan.inputs.groups[0], plan.inputs.groups[1]),
         n_jobs=n_jobs,
         random_state=variant.seed,
     )
-    X = plan.X
-    if variant.with_score and plan.score is not None:
-        X = pd.concat([X, plan.score], axis=1)
-    return ff.fit(X, plan.y, sensitive_features=plan.group, sample_weight=plan.weights, clusters=plan.clusters)
+    X = plan.inputs.X
+    if variant.with_score and plan.inputs.score is not None:
+        X = pd.concat([X, plan.inputs.score], axis=1)
+    return ff.fit(
+        X,
+        plan.inputs.y,
+        sensitive_features=plan.inputs.group,
+        sample_weight=plan.inputs.weights,
+        clusters=plan.inputs.clusters,
+    )
 
 
 def _ours(found: Sequence[warnings.WarningMessage]) -> set[str]:
@@ -137,12 +143,12 @@ def _ours(found: Sequence[warnings.WarningMessage]) -> set[str]:
 
 
 def _described(variant: Variant, plan: AuditPlan) -> str:
-    score = "" if plan.score is None else f", {'with' if variant.with_score else 'without'} the score"
+    score = "" if plan.inputs.score is None else f", {'with' if variant.with_score else 'without'} the score"
     return f"{'the verdict' if variant.decides else 'sensitivity'}, {variant.learner}, seed {variant.seed}{score}"
 
 
 def _line(plan: AuditPlan, variant: Variant, tests: LDATests) -> dict[str, Any]:
-    covariates = "as given" if plan.score is None else f"{'with' if variant.with_score else 'without'} the score"
+    covariates = "as given" if plan.inputs.score is None else f"{'with' if variant.with_score else 'without'} the score"
     return {
         "learner": variant.learner,
         "seed": variant.seed,
@@ -170,7 +176,7 @@ def _tell_both_ways(record: dict[str, Any]) -> None:
 
 def _account(plan: AuditPlan) -> dict[str, Any]:
     dropped: dict[str, int] = {}
-    for counts in plan.dropped.values():
+    for counts in plan.account.dropped.values():
         for label, count in counts.items():
             dropped[label] = dropped.get(label, 0) + count
     return {
@@ -180,16 +186,16 @@ def _account(plan: AuditPlan) -> dict[str, Any]:
         "columns": [str(name) for name in plan.file.table.columns],
         "outcome": plan.request.outcome,
         "group": plan.request.group,
-        "roles": dict(plan.roles),
-        "excluded": dict(plan.excluded),
-        "suspicious": list(plan.warned),
-        "noted": dict(plan.noted),
+        "roles": dict(plan.account.roles),
+        "excluded": dict(plan.account.excluded),
+        "suspicious": list(plan.account.warned),
+        "noted": dict(plan.account.noted),
         "dropped": dropped,
-        "dropped by reason": {reason: dict(counts) for reason, counts in plan.dropped.items()},
-        "other groups": dict(plan.other_groups),
-        "categories": dict(plan.categories),
+        "dropped by reason": {reason: dict(counts) for reason, counts in plan.account.dropped.items()},
+        "other groups": dict(plan.account.other_groups),
+        "categories": dict(plan.account.categories),
     }
 
 
 def _title(plan: AuditPlan) -> str:
-    return f"Audit of {', '.join(plan.algorithms)}"
+    return f"Audit of {', '.join(plan.inputs.algorithms)}"

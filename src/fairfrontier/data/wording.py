@@ -1,8 +1,9 @@
-"""How messages write options and values, list them, and suggest a name that was probably meant."""
+"""How messages write options, show values and names, and suggest a name that was probably meant."""
 
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -48,3 +49,11 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return a sentence with the known name closest to ``name``, or ``otherwise`` if none is close."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f" Did you mean {close[0]!r}?" if close else otherwise
+
+
+def printable(text: str) -> str:
+    """Return text as one line that a terminal shows as it is: line breaks and control characters become escapes."""
+    return "".join(
+        sign.encode("unicode_escape").decode() if unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") else sign
+        for sign in text
+    )
