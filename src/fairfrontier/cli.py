@@ -240,8 +240,10 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
     """Run an audit, write it and print the verdicts."""
     from .audit.run import run_audit
     from .audit.write import PAGE, RECORD, check_folder, write_audit
+    from .data.checks import check_n_jobs
     from .progress import progress_bar
 
+    check_n_jobs(jobs, "--jobs")
     console.print("\n".join(plan.lines()) + "\n")
     check_folder(out)
     with progress_bar("Auditing", show=True, lines=True) as progress:

@@ -17,6 +17,8 @@ from ..errors import InputError
 Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str] | None
 """What an option can be set to."""
 T = TypeVar("T")
+CHOOSE_TWO = "Choose two of them: --groups A,B."
+"""How to choose groups if there are more than two."""
 LARGEST = 2**63 - 1
 """The largest integer that an option takes; TOML files hold none that are larger."""
 
@@ -201,10 +203,12 @@ def _check_numbers(request: AuditRequest) -> None:
 
 
 def _check_groups(request: AuditRequest) -> None:
-    if request.groups and (len(request.groups) != 2 or request.groups[0] == request.groups[1]):
-        raise InputError(
-            "bad-option", f"--groups must be two different labels, such as A,B; got {list(request.groups)}."
-        )
+    from ..data.groups import check_choice, two_groups_needed
+
+    if request.groups:
+        check_choice(request.groups, "--groups")
+    if len(request.groups) > 2:
+        raise two_groups_needed(request.groups, "An audit", choose=CHOOSE_TWO)
 
 
 def _check_names(request: AuditRequest) -> None:

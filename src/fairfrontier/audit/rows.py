@@ -14,10 +14,8 @@ from ..data.reading import read_column
 from ..data.wording import COMMAND_LINE
 from ..errors import InputError
 from .columns import as_labels
-from .request import AuditRequest
+from .request import CHOOSE_TWO, AuditRequest
 from .roles import Roles
-
-CHOOSE_TWO = "Choose two of them: --groups A,B."
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,7 @@ def check_n_jobs(n_jobs: int | None, name: str = "n_jobs") -> None:
     """Refuse a number of parallel jobs that joblib cannot use."""
     integer = isinstance(n_jobs, numbers.Integral) and not isinstance(n_jobs, bool)
     if n_jobs is not None and (not integer or n_jobs == 0):
-        raise InputError(
-            "bad-option", f"{name} must be None or an integer other than 0 (-1: all processors); got {n_jobs!r}."
-        )
+        raise InputError("bad-option", f"{name} must be an integer other than 0 (-1: all processors); got {n_jobs!r}.")
 
 
 def check_length(values: AnyArray, name: str, n: int) -> None:

@@ -61,7 +61,7 @@ def read_outcome(
     if np.all(y == y[0]):
         raise InputError(
             "constant-outcome",
-            f"The outcome {name} is {plain_label(values[0])!r} in all {y.size} rows, so there is nothing to predict. "
+            f"{name} is {plain_label(values[0])!r} in all {y.size} rows, so there is nothing to predict. "
             "Check that it is the right column, and how rows were filtered.",
         )
     return y
@@ -86,7 +86,10 @@ def _code_positive(values: AnyArray, name: str, positive: Label, interface: Inte
 
 def _numeric_outcome(values: AnyArray, name: str, binary: bool, interface: Interface) -> FloatArray:
     choice = f"choose the one that counts as 1: {interface.option('positive', '<label>')}."
-    y = to_float(values, name, "outcome-not-binary" if binary else "non-finite", f"If there are two labels, {choice}")
+    text = isinstance(values[0], str)
+    labels = f"Its labels are {listed(sorted({str(value) for value in values}), 6)}; if" if text else "If"
+    code = "outcome-not-binary" if binary else "non-finite"
+    y = to_float(values, name, code, f"{labels} there are two labels, {choice}")
     refuse_infinite({name: count_infinite(y)})
     other = np.unique(y[(y != 0) & (y != 1)]) if binary else y[:0]
     if other.size:
