@@ -68,14 +68,10 @@ test-oldest: .venv-oldest/.ready browser
 	@.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]" --constraint oldest-versions.txt
 	@touch $@
 
-# Kernels are compiled, so their lines are seen only where they run as plain Python.
+# Lines of compiled kernels are counted only where they run as plain Python, in the tests marked `kernels`.
 coverage: $(READY) browser
 	@$(BIN)/python -m pytest -q -n 2 -m "not slow" --cov --cov-report= --cov-fail-under=0
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -p no:xdist -m "not slow" --cov --cov-append --cov-report= --cov-fail-under=0 \
-	  tests/test_support_against_definition.py tests/test_l1_logistic_against_definition.py \
-	  tests/test_bootstrap_against_definition.py tests/test_lda_against_definition.py tests/test_group_skew_searches.py \
-	  tests/test_regions_against_definition.py tests/test_sets_against_definition.py \
-	  -k "support_against or plain-1e-05 or smallest_norm or draws_of_a_fitted or mixture or reweighted or best_partner or largest_values or hull_of"
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -p no:xdist -m "kernels and not slow" --cov --cov-append --cov-report= --cov-fail-under=0
 	@$(BIN)/python -m coverage report
 
 # Changes of single operators and numbers in sweep, support and inference that no test notices; may be stopped and goes on.

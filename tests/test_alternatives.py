@@ -6,7 +6,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from support.people import GROUPS, code_of, fitted, frontier, people, plain_pairs, shares
+from support.people import GROUPS, fitted, frontier, people, plain_pairs, shares
+from support.refusals import code_of
 
 from fairfrontier import FairFrontier
 from fairfrontier.data.sample import make_sample

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairfrontier.audit.columns import FEW_ROWS, area_under_curve, as_labels, largest_area
+from fairfrontier.audit.columns import FEW_ROWS, as_labels
 from fairfrontier.audit.plan import make_plan
 from fairfrontier.audit.request import AuditRequest
 from fairfrontier.audit.screening import MOST_CATEGORIES

@@ -10,9 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 from support import plain
+from support.best_point_cases import U, circle, drawn_values, on_side, plain_part, plain_test, window
 from support.lda_cases import Case, rule_values, with_arc_ends
 from support.shared import shared_path
-from test_frontier_properties import fit, learned, rows
+from support.small_samples import fit, learned, rows
 
 from fairfrontier import FairFrontier
 from fairfrontier.bootstrap.draws import DrawingContext
@@ -23,7 +24,6 @@ from fairfrontier.inference.lattices import lattice, lowest, to_side
 from fairfrontier.inference.p_values import critical_value, critical_value_error
 
 B = 99
-U = np.array([[-1.0, 0.0], [0.0, -1.0]])
 REACHES = (None, np.pi / 4, np.pi / 2)
 NAN, INF = float("nan"), float("inf")
 CANDIDATES_R = np.array([[0.2, 0.6], [0.3, 0.3], [0.1, 0.5], [0.25, 0.7], [-0.4, 1.3]])
@@ -31,55 +31,6 @@ CANDIDATES_B = np.array([[0.6, 0.35], [0.5, 0.3], [0.4, 0.4], [0.3, 0.35], [2.0,
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.EmptySetWarning"
 )
-
-
-def window(u, k, reach=np.pi / 4):
-    """k directions of the arc that reaches so far to either side of u (here a quarter circle), and u."""
-    angle = np.arctan2(u[1], u[0]) + np.linspace(-reach, reach, k)
-    return np.vstack([np.column_stack([np.cos(angle), np.sin(angle)]), u])
-
-
-def circle(u, k):
-    """k directions all round, and u."""
-    angle = 2 * np.pi * np.arange(k) / k
-    return np.vstack([np.column_stack([np.cos(angle), np.sin(angle)]), u])
-
-
-def drawn_values(scores, multipliers, q, held):
-    """h~ at directions (K, 2) under random multipliers (n,); the rules are those of the sample itself if held."""
-    drawn = replace(scores, weight=scores.weight * multipliers)
-    if not held:
-        return rule_values(drawn, q)
-    treated = scores.t @ (q / plain.group_shares(scores)).T > 0
-    loss = scores.l0[:, None] + scores.dl[:, None] * treated
-    means = [np.average(loss[own], axis=0, weights=drawn.weight[own]) for own in (scores.is_r, ~scores.is_r)]
-    return q[:, 0] * means[0] + q[:, 1] * means[1]
-
-
-def plain_part(e, u, q, h, z, n, step):
-    """T and its draws for one point: directions (K, 2), h (K,) and z (B, K), of which the last belong to u itself."""
-    excess = [x @ e - h[k] for k, x in enumerate(q)]
-    statistic = np.sqrt(n) * (max(max(excess), 0.0) + max(h[-1] - u @ e, 0.0))
-    draws = []
-    for z_b in z:
-        moved = max(excess[k] - step * z_b[k] for k in range(len(q)))
-        draws.append(max(moved - max(excess), 0.0) / step + max(z_b[-1], 0.0))
-    return statistic, np.array(draws)
-
-
-def plain_point(context, e, u, q, step, held=False):
-    """T and draws for one point that u is to support, from the rows and the random multipliers."""
-    scores, n = context.function.scores, context.function.n_obs
-    multipliers = plain.weights_of_draws(context.function, context.n_boot, context.seed)
-    h = rule_values(scores, q)
-    z = np.array([np.sqrt(n) * (drawn_values(scores, m, q, held) - h) for m in multipliers])
-    return plain_part(e, u, q, h, z, n, step)
-
-
-def plain_test(context, R, B_, grids, step, held=False):
-    """T(R, B) and draws for one pair: the sums of its two parts."""
-    parts = [plain_point(context, e, u, q, step, held) for e, u, q in zip((R, B_), U, grids, strict=True)]
-    return sum(t for t, _ in parts), sum(d for _, d in parts)
 
 
 # --- the authors' R programs --------------------------------------------------------------------------
@@ -199,7 +150,7 @@ def test_an_estimated_regret_is_added_to_estimates_and_draws(directions):
     ff = learned(rows(120, 1), n_boot=B, bias_correction="regret", n_refits=3)
     tests = ff.test_best_points(CANDIDATES_R[:2], CANDIDATES_B[:2], directions=directions)
     function, root, step = ff.support_function_, np.sqrt(120), np.sqrt(120) ** -0.49
-    multipliers = plain.weights_of_draws(function, B, ff._drawing_seed)
+    multipliers = plain.weights_of_draws(function, B, ff.fit_.seeds.drawing)
     statistic, draws = np.zeros(2), np.zeros((2, B))
     for u, points in zip(U, (CANDIDATES_R[:2], CANDIDATES_B[:2]), strict=True):
         q = circle(u, 1000) if directions == "exact" else window(u, 12)
@@ -411,11 +362,6 @@ def test_the_unit_is_the_typical_standard_error():
 
 
 # --- lattices -----------------------------------------------------------------------------------------
-
-
-def on_side(points, above):
-    difference = points[:, 1] - points[:, 0]
-    return np.full(len(points), True) if above is None else difference >= 0 if above else difference <= 0
 
 
 def accepted_region(point, limit, k=70):

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import plain
-from test_frontier_properties import fit, rows
+from support.small_samples import fit, rows
 
-from fairfrontier.bootstrap.draws import check_draws, draw_process
+from fairfrontier.bootstrap.draws import draw_process
+from fairfrontier.data.checks import check_draws
 from fairfrontier.errors import InputError
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
@@ -179,6 +180,7 @@ def test_memory_is_independent_of_rows_times_draws():
     assert peaks[1] - peaks[0] < 2 * results + 200_000  # only the results grow with the draws
 
 
+@pytest.mark.kernels
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
 @pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("clustered", [False, True])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import plain
-from test_capacity_against_definition import plain_rule, shares, some_capacity
-from test_frontier_properties import fit, rows
+from support.capacity_cases import plain_rule, shares, some_capacity
+from support.small_samples import fit, rows
 
 from fairfrontier.bootstrap.capacity import CappedContext, cap, capped_feasible_set, fairest_direction, grid_directions
 from fairfrontier.errors import CapacityWarning, InputError
@@ -264,7 +264,7 @@ def test_lda_tests_against_loops(kind, method):
     data, ff = fitted(kind)
     decisions = algorithms(data, capacity, np.random.default_rng(0))
     function = cap(ff.support_function_, capacity)
-    context, step, root = CappedContext(function, B, ff._drawing_seed), np.sqrt(n) ** -0.49, np.sqrt(n)
+    context, step, root = CappedContext(function, B, ff.fit_.seeds.drawing), np.sqrt(n) ** -0.49, np.sqrt(n)
     grid = plain.robust_grid(n)
     points = function.estimate.support_set(grid)
     rule, q_robust = list(grid), list(grid)

@@ -38,7 +38,7 @@ def test_default_groups_are_sorted_with_the_last_first(make, labels, groups):
     sample = make_sample(None, make([0, 1, 1, 0]), make(labels))
     assert sample.groups == groups
     assert [type(label) for label in sample.groups] == [type(label) for label in groups]
-    assert sample.is_r.tolist() == [label == groups[0] for label in labels]
+    assert (sample.group == 0).tolist() == [label == groups[0] for label in labels]
     assert sample.y.dtype == np.float64
     assert sample.y.tolist() == [0.0, 1.0, 1.0, 0.0]
     assert sample.counts == {groups[0]: 2, groups[1]: 2}
@@ -48,7 +48,7 @@ def test_default_groups_are_sorted_with_the_last_first(make, labels, groups):
 def test_groups_can_be_turned_round(make):
     sample = make_sample(None, [0, 1, 1], make(["a", "b", "b"]), groups=("a", "b"))
     assert sample.groups == ("a", "b")
-    assert sample.is_r.tolist() == [True, False, False]
+    assert (sample.group == 0).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_shares_are_weighted_means(rows):
     assume(w_b > 1e-6)
     assume(len(set(y.tolist())) > 1)
     sample = make_sample(None, y, is_r, sample_weight=weight)
-    assert sample.mu == pytest.approx((w_r / (w_r + w_b), w_b / (w_r + w_b)), rel=1e-12)
+    assert sample.groups.shares == pytest.approx((w_r / (w_r + w_b), w_b / (w_r + w_b)), rel=1e-12)
     assert sample.weighted
     np.testing.assert_array_equal(sample.weight, weight)
     np.testing.assert_array_equal(sample.rows, np.arange(len(rows)))
@@ -103,7 +103,7 @@ def test_weights_default_to_ones():
     sample = make_sample(None, [0, 1, 1], [0, 1, 1])
     assert sample.weight.tolist() == [1.0, 1.0, 1.0]
     assert not sample.weighted
-    assert sample.mu == pytest.approx((2 / 3, 1 / 3))
+    assert sample.groups.shares == pytest.approx((2 / 3, 1 / 3))
     assert (sample.X, sample.clusters, sample.ids, sample.dropped) == (None, None, None, {})
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from support import plain
 from support.distance_cases import SEED, B, Case, breaks_on_line, moved_by_group, on_line, values_of
-from test_frontier_properties import fit, rows
-from test_replication_table1 import SMALL
+from support.small_samples import fit, rows
+from support.small_table1 import SMALL
 
 from fairfrontier import FairFrontier
 from fairfrontier.bootstrap.exact import edges_of

@@ -17,7 +17,7 @@ from support.distance_cases import (
     sharp_interval,
     values_of,
 )
-from test_frontier_properties import fit, rows
+from support.small_samples import fit, rows
 
 from fairfrontier.inference.distance.estimates import _distance_limits, _locate, fairest_evidence, read_metric
 

@@ -23,7 +23,7 @@ from support.distance_cases import (
     sharp_interval,
     values_of,
 )
-from test_frontier_properties import fit, rows
+from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
 from fairfrontier.bootstrap.draws import DrawingContext
@@ -192,7 +192,7 @@ def test_the_summary_of_a_difference_says_who_is_nearer():
     assert better.interval[1] < 0.0 < worse.interval[0]
     assert better.summary().endswith("good is nearer to the fairest point.")
     assert worse.summary().endswith("good is nearer to the fairest point.")
-    assert "do not tell" in found.difference("bad", "again").summary()
+    assert "do not show which" in found.difference("bad", "again").summary()
     assert f"{better.estimate:.5f}" in better.summary()
     assert "95% interval" in better.summary()
 
@@ -237,7 +237,7 @@ def test_repetitions_give_medians_at_half_the_level(method):
     l0, dl = data.y.astype(float), 1.0 - 2.0 * data.y
     losses = np.array([l0 + a * dl for a in algorithms.values()])
     metric, ends, points, distances, differences = read_metric("euclidean"), [], [], [], []
-    for context in ff._contexts():
+    for context in ff.fit_.contexts():
         own = fairest_evidence(context, losses, NOBODY, method)
         parts = own.distance_parts(metric, 0, 0.025).values()
         ends.append([min(p[0] for p in parts), max(p[1] for p in parts)])

@@ -7,7 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, clone
-from support.people import GROUPS, LOGIT, code_of, fitted, people
+from support.people import GROUPS, LOGIT, fitted, people
+from support.refusals import code_of
 
 from fairfrontier import FrontierRule, LinearFrontierRule, cost_loss, evaluate
 from fairfrontier.errors import MissingDependencyError, NotFittedError

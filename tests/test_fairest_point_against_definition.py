@@ -19,7 +19,7 @@ from support.distance_cases import (
     perturbed_infimum,
     values_of,
 )
-from test_frontier_properties import fit, rows
+from support.small_samples import fit, rows
 
 from fairfrontier.bootstrap.draws import DrawingContext, make_plan
 from fairfrontier.bootstrap.exact import perturbed_line_infima

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.linear_model import LinearRegression
-from test_frontier_properties import fit, rows
+from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier, cost_loss
 from fairfrontier.errors import ERROR_CODES, InputError, LearnerError, NotFittedError

@@ -4,7 +4,7 @@ import pickle
 import subprocess
 import sys
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from support import plain
+from support.small_samples import fingerprint, fit, learned, rows
 
-from fairfrontier import FairFrontier, cost_loss, sweep
+from fairfrontier import FairFrontier, cost_loss
 from fairfrontier.bootstrap.capacity import cap
 from fairfrontier.errors import (
     DroppedRowsWarning,
@@ -27,49 +27,12 @@ from fairfrontier.errors import (
     MissingDependencyError,
     NotFittedError,
 )
+from fairfrontier.frontier import sweep
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.sets import attained_hull, sharp_points
 from fairfrontier.frontier.support import make_scores
 
 Q = unit_circle(23, 0.05)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Covariates, binary outcome, group 0/1, and true pairs for classification loss, columns (1, 0)."""
-
-    X: np.ndarray
-    y: np.ndarray
-    g: np.ndarray
-    t: np.ndarray
-
-    def at(self, order):
-        return Rows(self.X[order], self.y[order], self.g[order], self.t[order])
-
-
-def rows(n=400, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    g = (rng.random(n) < 0.6).astype(int)
-    p1, p0 = expit(2.0 * X[:, 0] + X[:, 1]), expit(X[:, 1] - X[:, 0])
-    y = (rng.random(n) < np.where(g == 1, p1, p0)).astype(int)
-    return Rows(X, y, g, np.column_stack([0.6 * (1 - 2 * p1), 0.4 * (1 - 2 * p0)]))
-
-
-def fit(data, *, X=None, t=None, y=None, g=None, options=None, **arguments):
-    """Fit with the pairs of the sample as external nuisance."""
-    return FairFrontier(**({"random_state": 1} | (options or {}))).fit(
-        X,
-        data.y if y is None else y,
-        sensitive_features=data.g if g is None else g,
-        external_nuisance=data.t if t is None else t,
-        **arguments,
-    )
-
-
-def learned(data, X=None, **options):
-    ff = FairFrontier(learner="factored-logit", **({"n_folds": 3, "random_state": 1} | options))
-    return ff.fit(data.X if X is None else X, data.y, sensitive_features=data.g)
 
 
 # --- definitions --------------------------------------------------------------------------------------
@@ -422,26 +385,13 @@ def test_repetitions_report_medians():
     assert "3 repetitions (medians are shown)" in ff.summary()
 
 
-_FRESH = """
-import sys
-sys.path.insert(0, {folder!r})
-from test_frontier_properties import fingerprint
-print(fingerprint())
-"""
-
-
-def fingerprint(n_jobs=1):
-    """All bits of a fit with a learner that tunes, as text."""
-    ff = learned(rows(200), n_jobs=n_jobs, n_rep=2)
-    return ff.nuisance_.predictions.tobytes().hex()[:200] + ff.points_.to_numpy().tobytes().hex()
-
-
 def test_the_seed_decides_every_bit(request):
     expected = fingerprint()
     assert fingerprint() == expected
     assert fingerprint(n_jobs=2) == expected
-    program = _FRESH.format(folder=str(request.path.parent))
-    fresh = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    program = "from support.small_samples import fingerprint; print(fingerprint())"
+    command = [sys.executable, "-c", program]
+    fresh = subprocess.run(command, cwd=request.path.parent, check=True, capture_output=True, text=True)
     assert fresh.stdout.strip() == expected
     data = rows(200)
     assert not np.array_equal(learned(data, random_state=2).points_, learned(data).points_)

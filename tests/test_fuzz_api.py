@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 from support.fuzz_cases import play
 from support.fuzz_inputs import LeastSquares, Surprise
-from support.people import GROUPS, code_of, fitted, frontier, people
+from support.people import GROUPS, fitted, frontier, people
+from support.refusals import code_of
 
 from fairfrontier import FairFrontier, LinearFrontierRule
 from fairfrontier.errors import InputError

@@ -7,9 +7,21 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.spatial import ConvexHull, cKDTree
+from support.best_point_cases import U, plain_point, plain_test, window
+from support.group_skew_cases import (
+    CASES,
+    METHODS,
+    ONE_DRAW,
+    SIDES,
+    B,
+    Skew,
+    in_both_orders,
+    one_sided_rows,
+    reaching,
+    two_sided_rows,
+)
 from support.lda_cases import Case
-from test_best_points_against_definition import U, plain_point, plain_test, window
-from test_frontier_properties import Rows, fit, learned, rows
+from support.small_samples import Rows, fit, learned, rows
 
 from fairfrontier import FairFrontier, Loss, cost_loss
 from fairfrontier.datasets import make_liu_molinari
@@ -18,59 +30,14 @@ from fairfrontier.frontier.plane import convex_contains
 from fairfrontier.inference.group_skew import SET_SPACING, BestPointsSet, closest_pair, closest_point, skew_points
 from fairfrontier.inference.lattices import lattice
 
-B = 99
-ONE_DRAW = 1 / (1 + B)
-METHODS = ("sharp", "paper")
-SIDES = (True, False)
-CASES = (("plain", 100), ("weights", 60), ("clusters", 80), ("bounds", 140))
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.EmptySetWarning"
 )
 
 
-def two_sided_rows(n=200, seed=0):
-    """What predicts one outcome in group 1 predicts the other in group 0: best points on different sides."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    g = (rng.random(n) < 0.5).astype(int)
-    p1 = np.where(X[:, 0] + 0.01 * X[:, 1] > 0, 0.95, 0.05)
-    p0 = np.where(X[:, 0] - 0.01 * X[:, 1] > 0, 0.05, 0.95)
-    y = (rng.random(n) < np.where(g == 1, p1, p0)).astype(int)
-    noise = 1 + 0.1 * rng.random((n, 2))
-    return Rows(X, y, g, noise * np.column_stack([0.5 * (1 - 2 * p1), 0.5 * (1 - 2 * p0)]))
-
-
-def one_sided_rows(n=200, seed=0):
-    """The outcome of group 1 can be predicted and that of group 0 hardly: group 0 always has the higher risk."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    g = (rng.random(n) < 0.5).astype(int)
-    p1, p0 = np.where(X[:, 0] > 0, 0.97, 0.03), 0.5 + 0.08 * np.tanh(X[:, 0] + X[:, 1])
-    y = (rng.random(n) < np.where(g == 1, p1, p0)).astype(int)
-    noise = 1 + 0.1 * rng.random((n, 2))
-    return Rows(X, y, g, noise * np.column_stack([0.5 * (1 - 2 * p1), 0.5 * (1 - 2 * p0)]))
-
-
-class Skew:
-    """A fitted object, both results of the test and the parts they were made from."""
-
-    def __init__(self, kind, n):
-        self.case = Case(kind, n)
-        self.ff = self.case.ff
-        self.context = self.case.context
-        self.parts = {method: skew_points(self.context, method) for method in METHODS}
-        self.tests = {method: self.ff.test_group_skew(method=method) for method in METHODS}
-
-
 @pytest.fixture(scope="module", params=CASES)
 def skew(request):
     return Skew(*request.param)
-
-
-def reaching(r, b, R, B_):
-    """Number of draws (k,) at or above T for pairs of points, row by row."""
-    (t_r, d_r), (t_b, d_b) = r.test(R), b.test(B_)
-    return np.array([sum(x >= t - 1e-11 for x in d) for t, d in zip(t_r + t_b, d_r + d_b, strict=True)])
 
 
 # --- statistic and draws ------------------------------------------------------------------------------
@@ -176,12 +143,6 @@ def test_exchanging_the_groups_mirrors_the_result(seed, method):
         for above in SIDES:
             counts = closest_point(point, above)[0], closest_point(image, not above)[0]
             assert counts[0] == pytest.approx(counts[1], abs=2)
-
-
-def in_both_orders(data):
-    """Fits whose first group is the one or the other."""
-    yield fit(data, options={"n_boot": B, "groups": (1, 0)})
-    yield fit(data, t=data.t[:, ::-1], options={"n_boot": B, "groups": (0, 1)})
 
 
 @pytest.mark.parametrize("method", METHODS)

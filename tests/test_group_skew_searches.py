@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import plain
-from test_best_points_against_definition import U, on_side, window
-from test_frontier_properties import fit, rows
-from test_group_skew_against_definition import (
+from support.best_point_cases import U, on_side, window
+from support.group_skew_cases import (
     CASES,
     METHODS,
     ONE_DRAW,
@@ -17,9 +16,12 @@ from test_group_skew_against_definition import (
     B,
     Skew,
     one_sided_rows,
+    reached,
     reaching,
+    side_grid,
     two_sided_rows,
 )
+from support.small_samples import fit, rows
 
 from fairfrontier.bootstrap.draws import DrawingContext
 from fairfrontier.data.sample import make_sample
@@ -51,16 +53,6 @@ def largest_count(r, b, R, B_):
     (t_r, d_r), (t_b, d_b) = r.test(R), b.test(B_)
     one, other = d_r - t_r[:, None], d_b - t_b[:, None]
     return max((np.count_nonzero(row + other >= -1e-11, axis=1).max(initial=0) for row in one), default=0)
-
-
-def side_grid(point, spacing, above, shift=0.37):
-    """A grid of one side, of no relation to the lattices of the search, and points on the line."""
-    cell = spacing / np.sqrt(point.n_obs)
-    axis = np.arange(-0.4, 1.4, cell) + shift * cell
-    every = np.array(np.meshgrid(axis, axis)).reshape(2, -1).T
-    own = every[(every[:, 1] >= every[:, 0]) if above else (every[:, 1] <= every[:, 0])]
-    line = np.arange(-0.4, 1.4, cell / 2)
-    return np.vstack([own, np.column_stack([line, line])])
 
 
 # --- pairs --------------------------------------------------------------------------------------------
@@ -192,7 +184,7 @@ def test_a_sample_whose_flat_bottom_once_left_the_search_without_squares():
     X, y, group = make_liu_molinari(1000, "skewed", rng)
     sample, l0 = make_sample(X.to_numpy(), y, group), y.astype(float)
     t = cross_fit(sample, 1 - 2 * l0, "factored-logit", random_state=int(rng.integers(2**31))).predictions[0]
-    function = build_support_function(make_scores(l0, 1 - 2 * l0, t, sample.is_r, sample.weight))
+    function = build_support_function(make_scores(l0, 1 - 2 * l0, t, (sample.group == 0), sample.weight))
     context = DrawingContext(function, 500, np.random.SeedSequence([181, 5]))
     found = closest_pair(*skew_points(context, "paper"))
     assert found.p_value > 0.5
@@ -200,11 +192,6 @@ def test_a_sample_whose_flat_bottom_once_left_the_search_without_squares():
 
 
 # --- points of one side -------------------------------------------------------------------------------
-
-
-def reached(point, points):
-    """Number of draws (k,) at or above T."""
-    return np.array([np.count_nonzero(d >= t - 1e-11) for t, d in zip(*point.test(points), strict=True)])
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -343,6 +330,7 @@ def test_exchanging_the_coordinates_mirrors_both_sides(skew, method):
             assert counts[0] == pytest.approx(counts[1], abs=1)
 
 
+@pytest.mark.kernels
 def test_the_best_partner_of_each_candidate_by_plain_counting():
     rng = np.random.default_rng(6)
     one, other = rng.normal(size=(7, 300)), rng.normal(size=(9, 300)) + rng.normal(size=(9, 1))

@@ -8,18 +8,19 @@ import jsonschema
 import numpy as np
 import pytest
 from scipy.special import expit
-from test_best_points_against_definition import U, plain_point, window
-from test_frontier_properties import fit, learned, rows
-from test_group_skew_against_definition import (
+from support.best_point_cases import U, plain_point, window
+from support.group_skew_cases import (
     CASES,
     METHODS,
     B,
     Skew,
     in_both_orders,
     one_sided_rows,
+    reached,
+    side_grid,
     two_sided_rows,
 )
-from test_group_skew_searches import reached, side_grid
+from support.small_samples import fit, learned, rows
 
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari

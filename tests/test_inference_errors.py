@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from test_frontier_properties import fit, rows
+from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
+from fairfrontier.data.checks import check_n_directions
 from fairfrontier.errors import InputError, NotFittedError
-from fairfrontier.inference.p_values import check_n_directions
 
 N = 300
 DATA = rows(N, 0)
@@ -229,11 +229,11 @@ def test_nothing_is_told_before_fitting(call):
         ("test_lda", {"method": "best"}, "'robust', 'sharp', 'paper'"),
         ("test_lda", {"method": None}, "`method` must be one of"),
         *[
-            ("test_lda", {"method": "paper", "directions": d}, "whole number of at least 8")
+            ("test_lda", {"method": "paper", "directions": d}, "an integer of at least 8")
             for d in (7, 0, -1, 100.0, "all", True)
         ],
-        *[("test_frontier", {"directions": d}, "whole number") for d in (7, 1000.5, "exact", None, True)],
-        *[("test_pareto", {"directions": d}, "whole number") for d in (7, "exact")],
+        *[("test_frontier", {"directions": d}, "an integer") for d in (7, 1000.5, "exact", None, True)],
+        *[("test_pareto", {"directions": d}, "an integer") for d in (7, "exact")],
         ("test_frontier", {"derivative": "exact"}, "'numerical', 'contact'"),
         ("test_pareto", {"derivative": None}, "`derivative` must be one of"),
     ],
@@ -247,7 +247,7 @@ def test_options_are_refused(ff, call, options, fragment):
 @pytest.mark.parametrize("call", ["frontier_confidence_set", "pareto_confidence_set"])
 @pytest.mark.parametrize("directions", [7, "exact", None, 9.5])
 def test_directions_of_regions_are_refused(ff, call, directions):
-    with pytest.raises(InputError, match="whole number") as caught:
+    with pytest.raises(InputError, match="an integer") as caught:
         getattr(ff, call)(directions=directions)
     assert caught.value.code == "bad-option"
 

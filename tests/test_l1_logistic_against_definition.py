@@ -135,8 +135,15 @@ SAMPLES = [
 # --- the minimum -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("penalty", [None, 0.02, 1e-3, 1e-5])
-@pytest.mark.parametrize("name", SAMPLES)
+FOR_KERNELS = ("plain", 1e-5)  # as plain Python the kernels are slow: one sample, one penalty
+CONDITIONS = [
+    pytest.param(name, penalty, id=f"{name}-{penalty}", marks=[pytest.mark.kernels] * ((name, penalty) == FOR_KERNELS))
+    for penalty in (None, 0.02, 1e-3, 1e-5)
+    for name in SAMPLES
+]
+
+
+@pytest.mark.parametrize(("name", "penalty"), CONDITIONS)
 def test_first_order_conditions_hold(name, penalty):
     X, y, weight = sample(name)
     model = L1LogisticRegression(penalty, n_tuning_folds=3, random_state=0).fit(X, y, weight)
@@ -476,6 +483,7 @@ def test_kernels_cover_every_row(n):
     np.testing.assert_allclose(log_loss_gradient(rows, label, weight, proba), gradient, atol=1e-14)
 
 
+@pytest.mark.kernels
 def test_shift_to_the_smallest_norm():
     coefficient = np.array([[1.0, 3.0, -2.0], [2.0, -1.0, -1.0], [4.0, 0.0, -5.0]])
     shift_to_smallest_norm(coefficient)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import plain
 from support.lda_cases import METHODS, B, Case, N, at_direction, numbers_of, rule_values, with_arc_ends
-from test_frontier_properties import fit, rows
+from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
 from fairfrontier.bootstrap.draws import make_plan
@@ -314,6 +314,7 @@ def mixed_pieces(one, other, c, cuts):
         yield start, stop, (1 - c) * plain.support_set(one, q) + c * plain.support_set(other, q)
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("seed", range(24))
 def test_exact_parts_of_a_mixture_of_two_support_functions(seed):
     rng, one, other, _ = two_weightings(seed)
@@ -340,6 +341,7 @@ def test_exact_parts_of_a_mixture_of_two_support_functions(seed):
         assert smallest == pytest.approx(min(distance), abs=1e-10)
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("seed", range(24))
 def test_exact_infimum_of_a_mixture_on_the_line(seed):
     _, one, other, _ = two_weightings(seed)
@@ -356,6 +358,7 @@ def test_exact_infimum_of_a_mixture_on_the_line(seed):
     assert found == pytest.approx(min(values), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.kernels
 @pytest.mark.parametrize("seed", range(6))
 def test_the_arcs_of_a_draw_are_those_of_the_reweighted_rows(seed):
     rng, one, other, factor = two_weightings(seed)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import plain
 from support.lda_cases import METHODS, B, Case, at_direction, numbers_of
-from test_frontier_properties import fit, learned, rows
+from support.small_samples import fit, learned, rows
 
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.inference.lda.result import _ratio

@@ -6,8 +6,9 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
+from support.refusals import refused
 
-from fairfrontier.errors import InputError, LearnerError
+from fairfrontier.errors import LearnerError
 from fairfrontier.learning.learners import NumericColumns, TrainingRows, fit_learner, resolve_learner
 
 SEED = np.random.SeedSequence(1)
@@ -18,12 +19,6 @@ def rows(dl=None, weight=None, X=None):
     X = rng.normal(size=(60, 3)) if X is None else X
     dl = rng.choice([-1.0, 1.0], 60) if dl is None else dl
     return TrainingRows(X, dl, rng.random(60) < 0.5, weight)
-
-
-def refused(code, match, call):
-    with pytest.raises(InputError, match=match) as caught:
-        call()
-    assert caught.value.code == code
 
 
 @pytest.mark.parametrize(
@@ -42,7 +37,12 @@ def refused(code, match, call):
             "partially-linear",
             {"linear": (0, 1), "base": LogisticRegression()},
         ),
-        ("bad-option", "whole number above 1", "partially-linear", {"linear": (0, 1), "n_inner_folds": 1}),
+        (
+            "bad-option",
+            "n_inner_folds must be an integer of at least 2",
+            "partially-linear",
+            {"linear": (0, 1), "n_inner_folds": 1},
+        ),
         ("bad-option", "at least two members", "stack", {"members": ("lasso",)}),
         ("bad-option", "different names", "stack", {"members": ("lasso", "lasso")}),
         ("unknown-learner", "No learner is called 'x'", "stack", {"members": ("lasso", "x")}),

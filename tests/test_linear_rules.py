@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
-from support.people import GROUPS, LOGIT, code_of, fitted, frontier, people, plain_pairs, shares, unit
+from support.people import GROUPS, LOGIT, fitted, frontier, people, plain_pairs, shares, unit
+from support.refusals import code_of
 
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule, cost_loss
 from fairfrontier.errors import NotFittedError

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
+from support.refusals import refused
 
 from fairfrontier.data.sample import make_sample
-from fairfrontier.errors import InputError, LearnerError
+from fairfrontier.errors import LearnerError
 from fairfrontier.learning.cross_fitting import as_seed, cross_fit, external_nuisance
 from fairfrontier.learning.folds import make_folds
 
@@ -14,12 +15,6 @@ def make(n=40, n_r=20, clusters=None, X=True):
     rng = np.random.default_rng(0)
     group = np.where(np.arange(n) < n_r, "red", "blue")
     return make_sample(rng.normal(size=(n, 2)) if X else None, np.tile([0.0, 1.0], n)[:n], group, clusters=clusters)
-
-
-def refused(code, match, call):
-    with pytest.raises(InputError, match=match) as caught:
-        call()
-    assert caught.value.code == code
 
 
 def folds_of(sample, n_folds=4, n_rep=1, folds=None):

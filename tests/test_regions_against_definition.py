@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.path import Path
 from support import plain
-from test_frontier_properties import fit, rows
+from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
@@ -544,6 +544,7 @@ def test_limits_that_do_not_exist_are_empty_polygons():
     np.testing.assert_allclose(_deepest_point(unit_circle(8), unit_circle(8) @ [3.0, -4.0] + 1.0), [3.0, -4.0])
 
 
+@pytest.mark.kernels
 def test_largest_values_over_directions_by_plain_loops():
     rng = np.random.default_rng(13)
     x, z = rng.normal(size=(6, 11)), 0.3 * rng.normal(size=(11, 300))  # more draws than are handled at a time

@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from support import plain
-from test_frontier_properties import fit, rows
+from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
 from fairfrontier.bootstrap.draws import DrawingContext
@@ -248,7 +248,7 @@ def classes_by_hand(ff, estimator, seed, resample):
             else:
                 w = rng.standard_exponential(unit.max() + 1)[unit] * sample.weight
                 keywords["sample_weight"] = w[train] / w[train].mean()
-            for g, member in enumerate((sample.is_r, ~sample.is_r)):
+            for g, member in enumerate(((sample.group == 0), (sample.group == 1))):
                 z = dl * member
                 estimator.fit(sample.X[train], z[train].astype(int), **keywords)
                 pairs[held, g] = estimator.predict_proba(sample.X[held]) @ estimator.classes_
@@ -290,7 +290,7 @@ def test_refits_use_the_tuning_and_a_seed_of_their_own_for_every_fit(learner):
     ff = refitting(learner, "weights")
     model, sample = resolve_learner(learner), ff.sample_
     weight = sample.weight / sample.weight.mean()
-    given_rows = TrainingRows(sample.X, 1.0 - 2.0 * sample.y, sample.is_r, weight)
+    given_rows = TrainingRows(sample.X, 1.0 - 2.0 * sample.y, (sample.group == 0), weight)
     fold, (seeds, fits) = ff.nuisance_.folds[0], refit_seeds(ff)
     fit_seeds = iter(child_seeds(fits, 2 * 3 * len(model.components)))
     for j in range(2):

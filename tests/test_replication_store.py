@@ -15,7 +15,7 @@ from support.toy_study import contents, replicate, tasks
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from fairfrontier.errors import FairFrontierError, InputError
-from fairfrontier.replication import running
+from fairfrontier.replication import workers
 from fairfrontier.replication.store import Row, open_store, read_store
 from fairfrontier.replication.workers import Task, attempt, processes, run_tasks
 
@@ -210,9 +210,9 @@ def test_a_row_that_another_process_adds_while_it_is_made_is_not_counted(store):
 
 
 def test_the_order_of_tasks_is_random_among_neighbours_only(monkeypatch):
-    monkeypatch.setattr(running, "BLOCK", 50)
+    monkeypatch.setattr(workers, "BLOCK", 50)
     given = tasks(200)
-    orders = [[int(task.name.split("/")[1]) for task in running._in_random_order(given)] for _ in range(2)]
+    orders = [[int(task.name.split("/")[1]) for task in workers._in_random_order(given)] for _ in range(2)]
     assert orders[0] != orders[1]
     for order in orders:
         for block in range(4):
@@ -330,7 +330,7 @@ def test_a_task_that_kills_its_workers_is_a_failed_row(store):
 def test_a_cluster_that_fails_is_no_failure_of_the_replication(store, monkeypatch):
     """What cannot be fetched in time is lost on the way: nothing is stored of it, and the run says so."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr(running, "FETCHING", 0.0)
+    monkeypatch.setattr(workers, "FETCHING", 0.0)
     with pytest.raises(FairFrontierError, match="try 5 of 5"):
         run_tasks(tasks(2), replicate, store, n_jobs=1, dask="local")
     assert store.finished() == set()

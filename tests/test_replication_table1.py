@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support.small_table1 import SMALL
 from typer.testing import CliRunner
 
 from fairfrontier.cli import app
@@ -21,7 +22,6 @@ from fairfrontier.replication.store import Row, open_store, read_store
 from fairfrontier.replication.table1 import PUBLISHED, replicate, settings, tasks, true_points, versions
 
 SCRIPT = Path(__file__).resolve().parents[1] / "replication" / "table1.py"
-SMALL = settings(n_boot=99, directions=60) | {"candidates (R, B)": 50}
 
 
 def columns():

@@ -65,7 +65,7 @@ def test_capacity_and_lotteries(fitted, tmp_path):
     ff, decisions = fitted
     path = ff.to_json(tmp_path / "record.json", {"lottery": 0.1 * decisions}, randomised=True, capacity=0.2)
     record = json.loads(path.read_text())
-    shares = np.array([rule["treated"] for rule in record["rules"]]) @ ff.sample_.mu
+    shares = np.array([rule["treated"] for rule in record["rules"]]) @ ff.sample_.groups.shares
     assert (shares <= 0.2 + 1e-9).all()
     assert record["settings"]["capacity"] == record["algorithms"][0]["lda"]["capacity"] == 0.2
     assert not record["settings"]["bounded"]
@@ -81,7 +81,7 @@ def test_bounds_weights_clusters_and_predictions_from_outside_are_recorded(fitte
     other = FairFrontier(n_boot=99, random_state=1).fit(
         None,
         sample.y,
-        sensitive_features=sample.is_r,
+        sensitive_features=(sample.group == 0),
         upper=0.3,
         sample_weight=np.arange(n) % 3 + 1.0,
         clusters=np.arange(n) // 4,

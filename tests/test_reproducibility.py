@@ -3,124 +3,32 @@
 Golden results tell when numbers change from one version to the next.
 """
 
-import hashlib
 import importlib.util
 import json
 import os
 import subprocess
 import sys
 import warnings
-from datetime import datetime
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from joblib import parallel_config
-from sklearn.linear_model import LogisticRegression
-from support.everything import differing, estimates, everything, rules
+from support.everything import differing, estimates
 from support.people import people
+from support.same_bits import fit, fit_external, hashes, in_use, of_fits, of_questions, of_reports
 from threadpoolctl import threadpool_limits
 
 import fairfrontier.bootstrap.capacity
 from fairfrontier import FairFrontier, evaluate
-from fairfrontier.audit.plan import make_plan
-from fairfrontier.audit.request import AuditRequest
-from fairfrontier.audit.run import run_audit
-from fairfrontier.audit.table import TableFile
 from fairfrontier.errors import FairFrontierWarning
 from fairfrontier.learning.learners import PRESETS, TrainingRows, resolve_learner
-from fairfrontier.report.html import render
 
 HERE = Path(__file__).resolve().parent
-OPTIONS = {
-    "forest": {"n_estimators": 8},
-    "factored-forest": {"n_estimators": 8},
-    "neural-net": {"n_hidden": 2, "decay": 0.1},
-    "partially-linear": {"linear": (0, 1)},
-    "stack": {"members": ("lasso", LogisticRegression()), "n_inner_folds": 2},
-}
 FEW = ("logit-lasso", "forest", "boosting")
 """One learner of each kind: own solver, random rows and splits, tuned by growing."""
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")
-
-
-def fit(learner, n_jobs=None, **options):
-    X, y, g = people(200, seed=5)
-    options = {"n_folds": 2, "n_boot": 99, "random_state": 7} | options
-    ff = FairFrontier(learner=learner, learner_params=OPTIONS.get(learner), n_jobs=n_jobs, **options)
-    return ff.fit(X, y, sensitive_features=g)
-
-
-def in_use():
-    return (people(200, seed=5)[0][:, 0] > 0.6).astype(int)
-
-
-def fit_external(n_jobs=None):
-    """Weights, clusters and bounds, with nuisances from outside."""
-    X, y, g = people(200, seed=5)
-    rng = np.random.default_rng(0)
-    return FairFrontier(n_boot=99, random_state=7, n_jobs=n_jobs).fit(
-        None,
-        y,
-        sensitive_features=g,
-        external_nuisance=X[:, :2] + rng.normal(size=(200, 2)),
-        sample_weight=rng.uniform(0.5, 2.0, 200),
-        clusters=rng.integers(0, 60, 200),
-        lower=0.1,
-        upper=rng.uniform(0.5, 1.0, 200),
-    )
-
-
-def of_fits(learners, n_jobs=None):
-    """Predictions, their quality, tuning, refits and points, by learner."""
-    found = {}
-    for learner in learners:
-        ff = fit(learner, n_jobs, n_rep=2, bias_correction="regret", n_refits=2)
-        found |= {
-            f"{learner}: predictions": ff.nuisance_.predictions,
-            f"{learner}: folds": ff.nuisance_.folds,
-            f"{learner}: quality": ff.nuisance_.quality.select_dtypes("number").to_numpy(),
-            f"{learner}: refits": np.array([regret.shortfall for regret in ff.regrets_]),
-            f"{learner}: points": ff.points_.to_numpy(),
-        }
-    return found
-
-
-def of_questions(n_jobs=None):
-    """Every estimate, test, set, distance and rule; several repetitions with the regret taken off, and clusters."""
-    X = people(200, seed=5)[0]
-    found = {}
-    for name, ff in (
-        ("learned", fit("factored-logit", n_jobs, n_rep=3, bias_correction="regret", n_refits=2)),
-        ("external", fit_external(n_jobs)),
-    ):
-        found |= {f"{name}: {key}": value for key, value in everything(ff, in_use()).items()}
-    found |= {f"forest: {key}": value for key, value in rules(fit("forest", n_jobs), X, in_use()).items()}
-    return found
-
-
-def of_reports(folder, n_jobs=None):
-    """The record and the page of a report, and the record of an audit, without the time at which they were made."""
-    ff = fit("factored-logit", n_jobs)
-    record = json.loads(ff.to_json(folder / "record.json", {"in use": in_use()}).read_text())
-    assert datetime.fromisoformat(record.pop("created")) <= datetime.now()
-    page = render(record | {"created": "1970-01-01T00:00:00"})
-    X, y, g = people(200, seed=5)
-    table = pd.DataFrame(X, columns=["age", "income", "visits"]).assign(sex=g, ill=y, chosen=in_use())
-    request = AuditRequest(data="people.csv", outcome="ill", group="sex", decision="chosen", draws=99, folds=2)
-    audit = run_audit(make_plan(TableFile(table, "people.csv", "0" * 64), request), n_jobs=n_jobs)
-    texts = {"record": json.dumps(record), "page": page, "audit": json.dumps(audit.record)}
-    return {name: np.frombuffer(text.encode(), dtype=np.uint8) for name, text in texts.items()}
-
-
-def hashes(found):
-    """Short names of all bits."""
-    return {
-        name: hashlib.sha256(repr(np.shape(value)).encode() + np.asarray(value).tobytes()).hexdigest()[:16]
-        for name, value in found.items()
-    }
 
 
 # --- jobs, their kind, and chunks -------------------------------------------------------------------------
@@ -242,24 +150,11 @@ def test_answers_know_no_threads_of_the_linear_algebra():
     assert differing(*found) == []
 
 
-FRESH = """
-import json, sys, tempfile, warnings
-from pathlib import Path
-sys.path.insert(0, {here!r})
-import test_reproducibility as own
-warnings.simplefilter("ignore", own.FairFrontierWarning)
-with tempfile.TemporaryDirectory() as folder:
-    found = own.of_questions() | own.of_fits({learners!r}) | own.of_reports(Path(folder))
-print(json.dumps(own.hashes(found)))
-"""
-
-
 def start_fresh(learners, **environment):
     """Compute all hashes in a new process."""
-    program = FRESH.format(here=str(HERE), learners=tuple(learners))
     environment = {key: str(value) for key, value in environment.items()}
-    command = [sys.executable, "-W", "error", "-c", program]
-    return subprocess.Popen(command, env=os.environ | environment, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-W", "error", "-m", "support.same_bits", *learners]
+    return subprocess.Popen(command, cwd=HERE, env=os.environ | environment, stdout=subprocess.PIPE, text=True)
 
 
 def read_fresh(process):

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from support.people import LOGIT, code_of, fitted
+from support.people import LOGIT, fitted
 from support.people import people as all_people
+from support.refusals import code_of
 
 from fairfrontier import FrontierRule, LinearFrontierRule
 from fairfrontier.errors import InputError, NotFittedError

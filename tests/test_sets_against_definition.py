@@ -243,6 +243,7 @@ def test_a_tiny_segment_far_from_the_origin_is_not_empty():
         np.testing.assert_allclose(polygon.support(q), (q @ ends.T).max(axis=1), atol=1e-10)
 
 
+@pytest.mark.kernels
 @given(plain.score_samples())
 def test_hull_of_attained_risks_holds_every_rule(case):
     arcs = build_support_function(case[0]).estimate

@@ -11,6 +11,8 @@ from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
 from fairfrontier.frontier.sweep import fold_and_sort
 
+pytestmark = pytest.mark.kernels
+
 
 def safe(scores, directions, extra=()):
     """Directions at which no row is perpendicular up to rounding only: there the formula itself is noise."""

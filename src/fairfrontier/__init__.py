@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from . import datasets, errors
     from .data.losses import Loss, cost_loss
-    from .estimation import Risks
+    from .data.risks import Risks
     from .estimator import FairFrontier
     from .rules.classifier import FrontierRule
     from .rules.evaluation import Evaluation, evaluate
@@ -34,7 +34,7 @@ _MODULES = {
     "FrontierRule": "rules.classifier",
     "LinearFrontierRule": "rules.linear",
     "Loss": "data.losses",
-    "Risks": "estimation",
+    "Risks": "data.risks",
     "cost_loss": "data.losses",
     "evaluate": "rules.evaluation",
 }

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.spatial import distance as scipy_distance
-from test_frontier_properties import fit, rows
 
 from support import plain
 from support.lda_cases import fit_arguments
+from support.small_samples import fit, rows
 
 N, B = 160, 99
 ROOT = np.sqrt(N)

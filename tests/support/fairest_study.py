@@ -97,7 +97,9 @@ def replicate(number, n, design, *, regret, n_boot=500, n_refits=20):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         nuisance = cross_fit(sample, dl, learner, random_state=int(rng.integers(2**31)))
-        function = build_support_function(make_scores(l0, dl, nuisance.predictions[0], sample.is_r, sample.weight))
+        function = build_support_function(
+            make_scores(l0, dl, nuisance.predictions[0], (sample.group == 0), sample.weight)
+        )
         corrections = {"": None}
         if regret:
             seed = np.random.SeedSequence([number, 6])

@@ -1,9 +1,9 @@
 """Fitted objects with algorithms and fixed risk pairs, for the tests of LDA."""
 
 import numpy as np
-from test_frontier_properties import fit, rows
 
 from support import plain
+from support.small_samples import fit, rows
 
 N, B = 160, 99
 METHODS = ("robust", "sharp", "paper")

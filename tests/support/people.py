@@ -1,13 +1,11 @@
 """A small population with two groups, rules and frontiers fitted to it, and its nuisance functions by hand."""
 
 import numpy as np
-import pytest
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from fairfrontier import FairFrontier, FrontierRule
-from fairfrontier.errors import InputError
 
 GROUPS = ("women", "men")  # sorted, the last one first
 LOGIT = LogisticRegression()
@@ -53,9 +51,3 @@ def frontier(data=None, fit=None, **options):
     X, y, g = people() if data is None else data
     options = {"learner": LOGIT, "n_folds": 3, "random_state": 0} | options
     return FairFrontier(**options).fit(X, y, sensitive_features=g, **(fit or {}))
-
-
-def code_of(action):
-    with pytest.raises(InputError) as caught:
-        action()
-    return caught.value.code

@@ -47,7 +47,7 @@ class Sampled:
 
     def function(self, t, weight=None):
         weight = self.sample.weight if weight is None else weight
-        return build_support_function(make_scores(self.l0, self.dl, t, self.sample.is_r, weight))
+        return build_support_function(make_scores(self.l0, self.dl, t, (self.sample.group == 0), weight))
 
     def judge(self, functions, regret=None, level=0.05):
         """Estimated F, and whether the default intervals miss the true distances, over repetitions."""
@@ -84,7 +84,10 @@ class Sampled:
             weight = np.random.default_rng(seed).standard_exponential(n)
             draws.append(sharp_fairest(self.function(_assemble(learner, fold, results), weight))[0])
             in_use.append(
-                [np.average(self.losses[0][g], weights=weight[g]) for g in (self.sample.is_r, ~self.sample.is_r)]
+                [
+                    np.average(self.losses[0][g], weights=weight[g])
+                    for g in ((self.sample.group == 0), (self.sample.group == 1))
+                ]
             )
         # a refitted rule falls short of the learned one as that falls short of the best: the draws move down twice that
         draws = np.array(draws) - 2.0 * (np.mean(draws, axis=0) - estimate)

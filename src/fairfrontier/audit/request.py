@@ -184,10 +184,7 @@ def _check_contradictions(request: AuditRequest) -> None:
 
 
 def _check_numbers(request: AuditRequest) -> None:
-    from ..bootstrap.capacity import check_capacity
-    from ..bootstrap.draws import MIN_DRAWS
-    from ..data.checks import check_integer
-    from ..inference.p_values import check_level
+    from ..data.checks import MIN_DRAWS, check_capacity, check_integer, check_level
 
     if request.threshold is not None and not math.isfinite(request.threshold):
         raise InputError("bad-option", f"--threshold must be a finite number; got {request.threshold}.")

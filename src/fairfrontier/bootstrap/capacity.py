@@ -9,7 +9,6 @@ through the dual score: loss of the rule - c (share treated - a), whose derivati
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,13 +19,13 @@ from joblib import effective_n_jobs
 from numba import njit
 
 from ..arrays import ArrayLike, FloatArray
-from ..data.checks import check_directions, check_risks
+from ..data.checks import check_capacity, check_directions, check_draws, check_risks
 from ..data.groups import by_group
 from ..errors import InputError
 from ..frontier.plane import clip_polygon, improvement_support, unit_circle
 from ..frontier.sets import FeasibleSet, FrontierCurve, configuration, frontier_angles
 from ..frontier.support import Extremum, Scores, SupportFunction, group_means
-from .draws import Draws, RandomWeights, check_draws
+from .draws import Draws, RandomWeights
 
 GRID = 360
 """Directions of the grid on which extrema are taken; the axes and the diagonals are among them."""
@@ -54,17 +53,6 @@ class Cutoff:
 
 NO_CUTOFF = Cutoff(0.0, 0.0, 0.0)
 """Treat wherever k is positive."""
-
-
-def check_capacity(capacity: float, name: str = "`capacity`") -> float:
-    """Return the largest share of people that may be selected if it lies in (0, 1]."""
-    is_number = isinstance(capacity, numbers.Real) and not isinstance(capacity, bool)
-    if not is_number or not 0.0 < capacity <= 1.0:
-        raise InputError(
-            "bad-capacity",
-            f"{name} must be a share of people, above 0 and at most 1, got {capacity!r}; 3% is 0.03.",
-        )
-    return float(capacity)
 
 
 def find_cutoff(

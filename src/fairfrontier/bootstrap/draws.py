@@ -17,15 +17,12 @@ from joblib import effective_n_jobs
 from numba import njit
 
 from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray, SignArray
-from ..data.checks import check_directions, check_integer
-from ..errors import InputError
+from ..data.checks import check_directions, check_draws
 from ..frontier.regret import Regret
 from ..frontier.support import SupportFunction
 
 JUMP = 0x9E3779B97F4A7C15F39CC0605CEDC835
 """How far the stretches of neighbouring draws lie apart: 2^128 over the golden ratio, so that all bits differ."""
-MIN_DRAWS = 99
-"""Fewest draws that any procedure accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,18 +252,6 @@ def for_each_draw(
         return
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(work, (range(j, n_boot, jobs) for j in range(jobs))))
-
-
-def check_draws(n_boot: int, alpha: float | None = None, name: str = "n_boot") -> int:
-    """Return the number of draws if it is an integer of at least 99 and large enough for ``alpha``."""
-    check_integer(n_boot, name, least=MIN_DRAWS, code="bad-draws")
-    if alpha is not None and alpha * (n_boot + 1) < 1.0:
-        raise InputError(
-            "bad-draws",
-            f"{n_boot} draws cannot give a p-value as small as alpha={alpha}: at least "
-            f"{int(np.ceil(1.0 / alpha)) - 1} are needed.",
-        )
-    return int(n_boot)
 
 
 def _fold_directions(q: FloatArray) -> tuple[IntArray, BoolArray]:

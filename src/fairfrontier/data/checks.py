@@ -11,6 +11,9 @@ from ..errors import InputError
 from .reading import LARGEST, SMALLEST, read_column, to_float
 from .wording import shown
 
+MIN_DRAWS = 99
+"""Fewest draws that any procedure accepts."""
+
 
 def check_alpha(alpha: float, name: str = "alpha") -> float:
     """Return the level ``alpha``, which messages call ``name``, if it lies strictly between 0 and 0.5."""
@@ -150,3 +153,43 @@ def _pairs(values: ArrayLike, code: str, what: str, *, nonzero: bool) -> FloatAr
     if nonzero and (pairs == 0.0).all(axis=1).any():
         raise InputError(code, f"{what} must not be (0, 0): it points nowhere.")
     return pairs
+
+
+def check_draws(n_boot: int, alpha: float | None = None, name: str = "n_boot") -> int:
+    """Return the number of draws if it is an integer of at least 99 and large enough for ``alpha``."""
+    check_integer(n_boot, name, least=MIN_DRAWS, code="bad-draws")
+    if alpha is not None and alpha * (n_boot + 1) < 1.0:
+        raise InputError(
+            "bad-draws",
+            f"{n_boot} draws cannot give a p-value as small as alpha={alpha}: at least "
+            f"{int(np.ceil(1.0 / alpha)) - 1} are needed.",
+        )
+    return int(n_boot)
+
+
+def check_level(alpha: float, n_boot: int, names: tuple[str, str] = ("alpha", "n_boot")) -> float:
+    """Return ``alpha`` if it is a level and the draws are enough to reach it; ``names`` are those in messages."""
+    level = check_alpha(alpha, names[0])
+    check_draws(n_boot, level, names[1])
+    return level
+
+
+def check_n_directions(directions: int | str | None) -> int | None:
+    """Read the `directions` option: None or "exact" for all directions, or a number of grid directions."""
+    if directions is None or directions == "exact":
+        return None
+    integer = isinstance(directions, numbers.Integral) and not isinstance(directions, bool)
+    if not integer or int(directions) < 8:
+        raise InputError("bad-option", f'`directions` must be "exact" or an integer of at least 8; got {directions!r}.')
+    return int(directions)
+
+
+def check_capacity(capacity: float, name: str = "`capacity`") -> float:
+    """Return the largest share of people that may be selected if it lies in (0, 1]."""
+    is_number = isinstance(capacity, numbers.Real) and not isinstance(capacity, bool)
+    if not is_number or not 0.0 < capacity <= 1.0:
+        raise InputError(
+            "bad-capacity",
+            f"{name} must be a share of people, above 0 and at most 1, got {capacity!r}; 3% is 0.03.",
+        )
+    return float(capacity)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
+from ..arrays import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from ..errors import InputError
 from .wording import shown
 
@@ -75,7 +75,7 @@ def _from_narwhals(series: "nw.Series[Any]") -> Column:
 
 
 def _to_numpy(series: "nw.Series[Any]") -> NDArray[Any]:
-    if series.dtype in (nw.Int128, nw.UInt128):  # numpy has no whole numbers of that size
+    if series.dtype in (nw.Int128, nw.UInt128):  # numpy has no integers of that size
         return np.array(series.to_list(), dtype=object)
     return np.asarray(series.to_numpy())
 
@@ -235,3 +235,12 @@ def refuse_infinite(counts: Mapping[str, int]) -> None:
     listed = ", ".join(f"{name} ({count})" for name, count in counts.items() if count)
     if listed:
         raise InputError("non-finite", f"Infinite values in {listed}. Replace them or leave those rows out.")
+
+
+def outcome_labels(y: ArrayLike, positive: Label | None) -> AnyArray:
+    """Return what outcomes, and so decisions, 0 and 1 are called."""
+    if positive is None:
+        return np.array([0, 1])
+    column = read_column(y, "y")
+    labels: AnyArray = np.unique(column.values[~column.missing])
+    return labels if labels[-1] == positive else labels[::-1]

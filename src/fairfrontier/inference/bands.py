@@ -10,13 +10,13 @@ from scipy.optimize import linprog
 
 from ..arrays import ArrayLike, FloatArray
 from ..bootstrap.draws import DrawingContext
-from ..data.checks import check_directions, check_risks
+from ..data.checks import check_directions, check_level, check_risks
 from ..errors import InputError
 from ..frontier.plane import intersect_half_planes, unit_circle
 from ..frontier.regret import Regret
 from ..frontier.sets import FeasibleSet
 from ..frontier.support import SupportFunction
-from .p_values import check_level, critical_value, p_value, step_size
+from .p_values import critical_value, p_value, step_size
 
 BAND_DIRECTIONS = 1000
 """Directions on which the supremum over all directions is taken."""

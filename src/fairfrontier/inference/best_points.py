@@ -19,16 +19,9 @@ import pandas as pd
 from ..arrays import BoolArray, FloatArray
 from ..bootstrap.draws import DrawingContext, make_plan
 from ..bootstrap.exact import perturbed_parts
+from ..data.checks import check_level
 from ..frontier.plane import U1, U2, unit_circle
-from .p_values import (
-    ROUNDING,
-    check_level,
-    combine_repetitions,
-    count_reaching,
-    critical_value,
-    critical_value_error,
-    step_size,
-)
+from .p_values import ROUNDING, combine_repetitions, count_reaching, critical_value, critical_value_error, step_size
 from .points import BLOCK, GRID, shifted_max
 
 QUARTER = np.pi / 4.0

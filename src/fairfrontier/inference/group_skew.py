@@ -30,10 +30,11 @@ from scipy.spatial import ConvexHull, QhullError
 
 from ..arrays import FloatArray
 from ..bootstrap.draws import DrawingContext
+from ..data.checks import check_level
 from ..frontier.plane import U1, U2
 from .best_points import QUARTER, ExtremePoint, extreme_points
 from .lattices import lattice, lowest, to_side
-from .p_values import ROUNDING, check_level, combine_repetitions, critical_value, kappa
+from .p_values import ROUNDING, combine_repetitions, critical_value, kappa
 
 Method = Literal["sharp", "paper"]
 SkewVerdict = Literal["balance-shown", "not-shown", "contradictory"]
@@ -166,11 +167,19 @@ class GroupSkewTest:
             "n_boot": len(self.draws),
         }
 
+    @property
+    def heading(self) -> str:
+        """The question that is answered."""
+        return "Would banning the group as an input worsen every point of the trade-off?"
+
     def summary(self) -> str:
+        """The heading and the sentences, one to a line."""
+        return "\n".join([self.heading, *self.sentences()])
+
+    def sentences(self) -> list[str]:
         """Say in plain words what the test shows and what it does not show."""
         r, b = self.groups
         lines = [
-            "Would banning the group as an input worsen every point of the trade-off?",
             f"Estimated best point of group {r}: {_pair(self.best_r, self.groups)}; of group {b}: "
             f"{_pair(self.best_b, self.groups)}.",
             "Null: at both best points the same group has the higher risk (or the risks are equal). "
@@ -181,7 +190,7 @@ class GroupSkewTest:
             "It concerns risks (expected losses) of rules based on the covariates used here: evidence, not a legal "
             "finding on the use of the group."
         )
-        return "\n".join(lines)
+        return lines
 
     def _meaning(self) -> list[str]:
         r, b = self.groups

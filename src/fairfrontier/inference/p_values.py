@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..bootstrap.draws import check_draws
-from ..data.checks import check_alpha
-from ..errors import InputError
 
 SMALL = 1e-6
 """The paper's uniformity constant: added to the quantile."""
@@ -47,18 +43,6 @@ def kappa(n: int) -> float:
     return float(np.sqrt(np.log(n)))
 
 
-def check_n_directions(directions: int | str | None) -> int | None:
-    """Read the `directions` option: None or "exact" for all directions, or a number of grid directions."""
-    if directions is None or directions == "exact":
-        return None
-    whole = isinstance(directions, numbers.Integral) and not isinstance(directions, bool)
-    if not whole or int(directions) < 8:
-        raise InputError(
-            "bad-option", f'`directions` must be "exact" or a whole number of at least 8, got {directions!r}.'
-        )
-    return int(directions)
-
-
 def confidence_text(alpha: float) -> str:
     """1 - alpha in percent, never rounded up to 100%."""
     return f"{100 - Decimal(f'{100 * alpha:.4g}'):f}%"
@@ -72,13 +56,6 @@ def p_value_text(value: float, alpha: float) -> str:
     while digits < 9 and (float(f"{value:.{digits}f}") <= alpha) != (value <= alpha):
         digits += 1
     return f"{value:.{digits}f}"
-
-
-def check_level(alpha: float, n_boot: int, names: tuple[str, str] = ("alpha", "n_boot")) -> float:
-    """Return ``alpha`` if it is a level and the draws are enough to reach it; ``names`` are those in messages."""
-    level = check_alpha(alpha, names[0])
-    check_draws(n_boot, level, names[1])
-    return level
 
 
 def count_reaching(draws: FloatArray, statistic: FloatArray | float, scale: float = 0.0) -> IntArray:

@@ -18,8 +18,9 @@ from numba import njit
 
 from ..arrays import BoolArray, FloatArray
 from ..bootstrap.draws import DrawingContext
+from ..data.checks import check_level
 from ..frontier.plane import improvement_support, unit_circle
-from .p_values import check_level, combine_repetitions, count_reaching, critical_value, kappa, p_value, step_size
+from .p_values import combine_repetitions, count_reaching, critical_value, kappa, p_value, step_size
 
 Kind = Literal["fairness-accuracy", "pareto"]
 Derivative = Literal["numerical", "contact"]

@@ -11,10 +11,9 @@ import contourpy
 import numpy as np
 
 from ..arrays import ArrayLike, BoolArray, FloatArray
-from ..data.checks import check_risks
+from ..data.checks import check_level, check_risks
 from ..frontier.plane import polygon_area, unit_circle
 from ..frontier.support import SupportFunction
-from .p_values import check_level
 from .points import BLOCK, Kind
 
 COARSE = 16

@@ -18,7 +18,7 @@ from ..frontier.sets import attained_hull
 from ..inference.p_values import confidence_text
 
 if TYPE_CHECKING:
-    from ..estimation import Risks
+    from ..data.risks import Risks
     from ..estimator import FairFrontier
     from ..inference.group_skew import GroupSkewTest
     from ..inference.regions import FrontierRegion

@@ -159,7 +159,7 @@ def _learner(ff: FairFrontier) -> dict[str, Any]:
         "name": ff.nuisance_.learner,
         "external": ff.nuisance_.folds is None,
         "quality": lines,
-        "words": explain_learner(quality, ff.groups_),
+        "words": explain_learner(quality, (ff.groups_[0], ff.groups_[1])),
         "conditions": ff.diagnostics_.lines(),
     }
 

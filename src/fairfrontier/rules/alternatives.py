@@ -119,21 +119,28 @@ class Alternatives:
             raise InputError("bad-option", f"`preference` must be one of {list(costs)}, got {preference!r}.")
         return costs[preference]
 
-    def summary(self) -> str:
-        """Say in plain words what was found and what that does not show."""
+    @property
+    def heading(self) -> str:
+        """What the alternatives are compared with."""
         r, b = self.groups
-        lines = [
+        return (
             f"Alternatives to {self.name}, whose risks are {self.risk[0]:.4f} ({r}) and {self.risk[1]:.4f} ({b}), "
             f"gap {abs(self.risk[0] - self.risk[1]):.4f}."
-        ]
+        )
+
+    def summary(self) -> str:
+        """The heading and the sentences, one to a line."""
+        return "\n".join([self.heading, *self.sentences()])
+
+    def sentences(self) -> list[str]:
+        """Say in plain words what was found and what that does not show."""
         if len(self) == 0:
-            lines.append(
+            return [
                 "No rule of the estimated frontier has lower risks for both groups and a smaller gap. This does not "
                 "prove that there is none."
-            )
-            return "\n".join(lines)
+            ]
         flagged = int(self.table["flagged"].sum())
-        lines.append(f"{len(self)} rules of the estimated frontier improve on it; risks are {self.evaluated}.")
+        lines = [f"{len(self)} rules of the estimated frontier improve on it; risks are {self.evaluated}."]
         if flagged:
             lines.append(
                 f"{flagged} of them are flagged: at least one of their three gains is within {SURE} standard errors of "
@@ -144,7 +151,7 @@ class Alternatives:
             "Standard errors are those of single rules chosen from the same estimates. Whether an alternative exists "
             "at all is what `test_lda` tests."
         )
-        return "\n".join(lines)
+        return lines
 
     def _sentence(self, line: Any) -> str:
         r, b = self.groups

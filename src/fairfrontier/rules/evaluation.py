@@ -13,6 +13,7 @@ from ..arrays import ArrayLike, BoolArray, FloatArray
 from ..data.checks import check_probabilities
 from ..data.losses import Loss, get_loss
 from ..data.reading import Label, read_column
+from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
 from ..errors import InputError, MissingDependencyError
 from ..frontier.support import group_means
@@ -113,7 +114,7 @@ def evaluate(
     ours = isinstance(rule, FrontierRule)
     chosen = get_loss((rule.loss if ours else "classification") if loss is None else loss)
     if ours:
-        rule._check_fitted()
+        rule.check_fitted()
         groups = rule.groups_ if groups is None else groups
         if positive is None and not np.array_equal(rule.classes_, [0, 1]):
             positive = rule.classes_[1]
@@ -128,11 +129,10 @@ def evaluate(
         binary=chosen.binary_outcome,
     )
     a = _decisions(rule, X, sample, positive, read_column(y, "y").values)
-    l0, l1 = chosen.at_decisions(sample.y)
     n_groups = len(sample.groups)
     means = {
         name: group_means(values, sample.group, sample.weight, sample.clusters, n_groups=n_groups)
-        for name, values in (("risk", l0 + a * (l1 - l0)), ("selection rate", a))
+        for name, values in (("risk", row_losses(chosen, sample.y).of(a)), ("selection rate", a))
     }
     if sample.binary_outcome:
         for name, value, wrong in (("false positive rate", 0.0, a), ("false negative rate", 1.0, 1.0 - a)):

@@ -21,11 +21,12 @@ from ..arrays import ArrayLike, FloatArray
 from ..data.losses import Loss
 from ..data.sample import Sample
 from ..errors import InputError
-from ..estimation import FrontierEstimator
+from ..fit import Fitted, fit_of
 from ..frontier.support import group_means
 from ..learning.learners import Learner
 from ..learning.learners.estimators import NumericColumns, take_rows
 from .classifier import FrontierRule
+from .preferences import Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +64,18 @@ class Restriction:
     standard_error: float
 
     def summary(self) -> str:
+        """The sentences as one paragraph."""
+        return " ".join(self.sentences())
+
+    def sentences(self) -> list[str]:
         """Say in plain words what the restriction costs."""
         r, b = self.groups
-        return (
+        return [
             f"Out of fold the linear rule has risks {self.risks[0]:.4f} ({r}) and {self.risks[1]:.4f} ({b}), the "
-            f"unrestricted rule of the same direction {self.frontier_risks[0]:.4f} and {self.frontier_risks[1]:.4f}. "
-            f"In that direction linearity costs {self.loss:.4f} (standard error {self.standard_error:.4f}). The "
-            "unrestricted rule is the learner's; a better learner could make the cost larger."
-        )
+            f"unrestricted rule of the same direction {self.frontier_risks[0]:.4f} and {self.frontier_risks[1]:.4f}.",
+            f"In that direction linearity costs {self.loss:.4f} (standard error {self.standard_error:.4f}).",
+            "The unrestricted rule is the learner's; a better learner could make the cost larger.",
+        ]
 
 
 class LinearFrontierRule(FrontierRule):
@@ -100,7 +105,7 @@ random_state
         self,
         loss: str | Loss | Callable[..., Any] = "classification",
         learner: Any = "logit-lasso",
-        weights: Any = None,
+        weights: Weights = None,
         capacity: float | None = None,
         *,
         features: Sequence[Any] | None = None,
@@ -133,9 +138,11 @@ random_state
         self.features = features
         self.C = C
 
-    def _learn(
-        self, sample: Sample, dl: FloatArray, q: FloatArray, learner: Learner | None = None, seed: Any = None
-    ) -> LinearScore:
+    def _learn(self, sample: Sample, dl: FloatArray, q: FloatArray, learner: Learner, seed: Any) -> LinearScore:
+        return self.learn_score(sample, dl, q)
+
+    def learn_score(self, sample: Sample, dl: FloatArray, q: FloatArray) -> LinearScore:
+        """Learn the linear score of direction ``q`` from the rows of a sample and their loss differences."""
         if not isinstance(self.C, numbers.Real) or isinstance(self.C, bool) or not self.C > 0.0:
             raise InputError("bad-option", f"`C` must be a positive number, got {self.C!r}; a usual choice is 1.")
         cost = (q / sample.groups.shares)[sample.group] * dl
@@ -165,14 +172,14 @@ random_state
         k: FloatArray = self._fitted.predict(table)
         return k
 
-    def restriction(self, frontier: FrontierEstimator) -> Restriction:
+    def restriction(self, frontier: Fitted) -> Restriction:
         """Estimate what linearity costs against the rule of the same direction of a fitted `FairFrontier`.
 
         Both rules are evaluated out of fold on the rows and folds of ``frontier``, without any capacity.
         """
-        self._check_fitted()
-        frontier._check_fitted()
-        sample, folds = frontier.sample_, frontier.nuisance_.folds
+        self.check_fitted()
+        fit = fit_of(frontier)
+        sample, folds = fit.sample, fit.nuisance.folds
         if folds is None or sample.X is None:
             raise InputError("bad-option", "The frontier was fitted on predictions from outside and has no folds.")
         if sample.groups.labels != self.groups_:
@@ -180,8 +187,8 @@ random_state
                 "unknown-group",
                 f"The rule compares {self.groups_}, the frontier {sample.groups.labels}: fit both on the same groups.",
             )
-        l0, dl = frontier._losses
-        fold, treated = folds[frontier._central], np.zeros(sample.n_obs)
+        losses = fit.row_losses
+        fold, selected = folds[fit.central], np.zeros(sample.n_obs)
         for k in range(1, int(fold.max()) + 1):
             held, kept = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
             for code, label in enumerate(sample.groups):
@@ -192,11 +199,10 @@ random_state
                         "give more of its rows weight.",
                     )
             part = clone(self)
-            score = part._learn(sample.take(kept), dl[kept], self.direction_)
-            treated[held] = score.predict(take_rows(sample.X, held)) > 0.0
-        function = frontier.support_function_
-        best = l0 + dl * function.treated(self.direction_)
-        linear = l0 + dl * treated
+            score = part.learn_score(sample.take(kept), losses.dl[kept], self.direction_)
+            selected[held] = score.predict(take_rows(sample.X, held)) > 0.0
+        best = losses.of(fit.plane().function.treated(self.direction_))
+        linear = losses.of(selected)
         means = [group_means(x, sample.group, sample.weight)[0] for x in (linear, best)]
         _, covariance = group_means(best - linear, sample.group, sample.weight, sample.clusters)
         q = self.direction_

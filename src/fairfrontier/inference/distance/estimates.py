@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -48,6 +48,10 @@ ENDS = np.array([[1.0, -1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
 """Directions that support the set at F where it lies above, and where it lies below the line."""
 
 
+MetricLike: TypeAlias = str | Callable[[FloatArray, FloatArray], float]
+"""A distance by name, or a function of two pairs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A distance between risk pairs: its name and a function of two arrays (..., 2)."""
@@ -64,7 +68,7 @@ _METRICS: dict[str, Callable[[Pairs, Pairs], FloatArray]] = {
 }
 
 
-def read_metric(metric: str | Callable[[FloatArray, FloatArray], float]) -> Metric:
+def read_metric(metric: MetricLike) -> Metric:
     """Return the metric with a name, or wrap a function of two pairs."""
     if isinstance(metric, str):
         if metric not in _METRICS:

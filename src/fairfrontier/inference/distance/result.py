@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from ...arrays import FloatArray
+from ...data.checks import check_level
 from ...errors import EmptySetWarning, InputError
 from ...frontier.sets import Position
-from ..p_values import check_level, confidence_text
+from ..p_values import confidence_text
 from .estimates import Fairest, Method, Metric
 
 _CASES: dict[Position, str] = {
@@ -154,14 +155,22 @@ class DistanceInterval:
             },
         }
 
+    @property
+    def heading(self) -> str:
+        """The question that is answered."""
+        return f"How far is {self.name} from the fairest attainable point?"
+
     def summary(self) -> str:
+        """The heading and the sentences, one to a line."""
+        return "\n".join([self.heading, *self.sentences()])
+
+    def sentences(self) -> list[str]:
         """Say in plain words what was estimated and what it does not show."""
         r, b = self.groups
         low, high = self.conf_int()
         fairest = self.fairest
         ends = fairest.conf_int()
         lines = [
-            f"How far is {self.name} from the fairest attainable point?",
             f"Risks of {self.name}: group {r} {self.risk[0]:.4f}, group {b} {self.risk[1]:.4f}.",
             f"Fairest point: group {r} {fairest.risk[0]:.4f} ({ends[0, 0]:.4f} to {ends[0, 1]:.4f}), group {b} "
             f"{fairest.risk[1]:.4f} ({ends[1, 0]:.4f} to {ends[1, 1]:.4f}); its rule weighs the risks "
@@ -177,7 +186,7 @@ class DistanceInterval:
             "A small distance does not make an algorithm fair, nor does a large one make it unlawful: the fairest "
             "point need not be accurate for either group, and it is the best that rules with these covariates attain."
         )
-        return "\n".join(lines)
+        return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,17 +200,21 @@ class DistanceDifference:
     alpha: float
 
     def summary(self) -> str:
-        """Say in plain words which algorithm is nearer, if the data tell."""
+        """The sentences as one paragraph."""
+        return " ".join(self.sentences())
+
+    def sentences(self) -> list[str]:
+        """Say in plain words which algorithm is nearer, if the data show it."""
         low, high = self.interval
-        text = (
+        difference = (
             f"Distance of {self.first} minus that of {self.second}: {self.estimate:.5f}, "
             f"{confidence_text(self.alpha)} interval {low:.5f} to {high:.5f}."
         )
         if low > 0.0:
-            return f"{text} {self.second} is nearer to the fairest point."
+            return [difference, f"{self.second} is nearer to the fairest point."]
         if high < 0.0:
-            return f"{text} {self.first} is nearer to the fairest point."
-        return f"{text} The data do not tell which of the two is nearer to the fairest point."
+            return [difference, f"{self.first} is nearer to the fairest point."]
+        return [difference, "The data do not show which of the two is nearer to the fairest point."]
 
 
 class DistanceIntervals(Mapping[str, DistanceInterval]):
@@ -243,6 +256,10 @@ class DistanceIntervals(Mapping[str, DistanceInterval]):
             risks = {f"risk {label}": value for label, value in zip(each.groups, each.risk, strict=True)}
             rows[name] = risks | {"distance": each.estimate, "low": low, "high": high}
         return pd.DataFrame(rows).T
+
+    def sentences(self) -> list[str]:
+        """The question and the sentences of every algorithm in turn."""
+        return [sentence for each in self.values() for sentence in (each.heading, *each.sentences())]
 
     def summary(self) -> str:
         """The summaries of all algorithms."""

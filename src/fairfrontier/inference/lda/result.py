@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from ...arrays import FloatArray
-from ..p_values import check_level, confidence_text, critical_value, critical_value_error, holm
+from ...data.checks import check_level
+from ..p_values import confidence_text, critical_value, critical_value_error, holm
 from .evidence import Evidence, Method
 from .witness import Witness
 
@@ -188,12 +189,20 @@ class LDATest:
         """`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=1)
 
+    @property
+    def heading(self) -> str:
+        """The question that is answered."""
+        return f"Is there a less discriminatory alternative to {self.name}?"
+
     def summary(self) -> str:
+        """The heading and the sentences, one to a line."""
+        return "\n".join([self.heading, *self.sentences()])
+
+    def sentences(self) -> list[str]:
         """Say in plain words what the test shows and what it does not show."""
         r, b = self.groups
         level = confidence_text(self.alpha)
         lines = [
-            f"Is there a less discriminatory alternative to {self.name}?",
             f"Risks: group {r} {self.risk[0]:.4f}, group {b} {self.risk[1]:.4f}, "
             f"gap {self.risk[0] - self.risk[1]:+.4f}.",
             f"Test ({self.method}): statistic {self.statistic:.3f}, critical value {self.critical_value:.3f} at "
@@ -232,7 +241,7 @@ class LDATest:
             "not a legal finding. It presumes that outcomes are measured alike in both groups and known for all "
             "rows, and is optimistic about an algorithm that was trained on these rows."
         )
-        return "\n".join(lines)
+        return lines
 
 
 def _describe(w: Witness, groups: tuple[Any, Any], alpha: float, level: str) -> list[str]:
@@ -289,6 +298,10 @@ class LDATests(Mapping[str, LDATest]):
         return pd.DataFrame(
             {name: {column: getattr(test, column) for column in columns} for name, test in self.items()}
         ).T
+
+    def sentences(self) -> list[str]:
+        """The question and the sentences of every algorithm in turn."""
+        return [sentence for test in self.values() for sentence in (test.heading, *test.sentences())]
 
     def summary(self) -> str:
         """The summaries of all algorithms."""

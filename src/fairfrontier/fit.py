@@ -1,0 +1,339 @@
+"""What was learned from the rows: a frozen `Fit`, of which every question is a pure function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from .arrays import ArrayLike, FloatArray, IntArray
+from .bootstrap.capacity import CappedContext, CappedFunction, cap
+from .bootstrap.draws import DrawingContext
+from .data.checks import check_bounds, check_capacity, check_level, check_probabilities
+from .data.losses import Loss
+from .data.row_losses import RowLosses, row_losses
+from .data.sample import Sample
+from .errors import InputError, NotFittedError
+from .frontier.regret import Regret, estimate_regret
+from .frontier.sets import BestPoints, most_central, sharp_points
+from .frontier.support import SupportFunction, build_support_function, group_means, make_scores
+from .learning.cross_fitting import Nuisance, Seed, as_seed, cross_fit, external_nuisance
+from .learning.diagnostics import Diagnostics, diagnose
+from .learning.learners import Learner, child_seeds
+from .progress import progress_bar
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How questions are answered unless they say otherwise: level, draws, parallel jobs, progress."""
+
+    alpha: float
+    n_boot: int
+    n_jobs: int | None
+    verbose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """How the nuisance functions are learned: folds, repetitions, jitter, and refits of the regret correction."""
+
+    n_folds: int
+    n_rep: int
+    folds: ArrayLike | None
+    jitter: float
+    bias_correction: str | None
+    n_refits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Seeds of everything random, each independent of the others."""
+
+    learning: np.random.SeedSequence
+    drawing: np.random.SeedSequence
+    refits: np.random.SeedSequence
+    rules: np.random.SeedSequence
+    halves: tuple[np.random.SeedSequence, ...]
+
+    @classmethod
+    def of(cls, random_state: Seed) -> Seeds:
+        """Derive all of them from one random state."""
+        learning, drawing, refits, deployment = child_seeds(as_seed(random_state), 4)
+        rules, *halves = child_seeds(deployment, 4)
+        return cls(learning, drawing, refits, rules, tuple(halves))
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Bounds (n,) on the chance that a rule selects each row; None where there is none."""
+
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
+
+    def take(self, rows: IntArray) -> Bounds:
+        """Return some of the rows, by position."""
+        return Bounds(*(None if bound is None else bound[rows] for bound in (self.lower, self.upper)))
+
+
+def read_bounds(lower: ArrayLike | None, upper: ArrayLike | None, sample: Sample) -> Bounds:
+    """Read bounds given for all input rows, or one number for each of them; keep the rows of the sample."""
+    low, high = (_at_rows(given, sample, name) for name, given in (("lower", lower), ("upper", upper)))
+    check_bounds(low, high, sample.n_obs)
+    return Bounds(low, high)
+
+
+def _at_rows(given: ArrayLike | None, sample: Sample, name: str) -> FloatArray | None:
+    if given is None:
+        return None
+    column = [given] * sample.n_given if np.ndim(given) == 0 else given
+    return check_probabilities(column, name, sample.n_given, code="bad-bounds")[sample.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """One repetition of the cross-fitting in the plane of two risks."""
+
+    function: SupportFunction
+    regret: Regret | None
+    points: BestPoints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """What was learned, and from what.
+
+    Attributes
+    ----------
+    sample : Sample
+        The rows.
+    loss : Loss
+        What decisions cost.
+    learner : Learner or None
+        How the nuisance functions were learned; None if they were supplied from outside.
+    learning : Learning
+        Folds, repetitions and refits.
+    nuisance : Nuisance
+        Out-of-fold predictions and their quality.
+    losses : tuple of RowLosses
+        Losses of the rows, one per repetition of the cross-fitting.
+    planes : tuple of Plane
+        Support function, regret and points, one per repetition; empty unless there are two groups.
+    central : int
+        The repetition whose support function is nearest to the median of all.
+    bounds : Bounds
+        Bounds on the rules.
+    seeds : Seeds
+        Seeds of everything random.
+    diagnostics : Diagnostics or None
+        Conditions behind the inference in the plane.
+    options : Options
+        How questions are answered unless they say otherwise.
+    """
+
+    sample: Sample
+    loss: Loss
+    learner: Learner | None
+    learning: Learning
+    nuisance: Nuisance
+    losses: tuple[RowLosses, ...]
+    planes: tuple[Plane, ...]
+    central: int
+    bounds: Bounds
+    seeds: Seeds
+    diagnostics: Diagnostics | None
+    options: Options
+
+    @property
+    def n_obs(self) -> int:
+        """Number of rows."""
+        return self.sample.n_obs
+
+    @property
+    def row_losses(self) -> RowLosses:
+        """Losses of the rows in the central repetition."""
+        return self.losses[self.central]
+
+    def plane(self, what: str = "The frontier") -> Plane:
+        """Return the central repetition's plane, or refuse ``what`` unless there are two groups."""
+        self.sample.groups.pair(what)
+        return self.planes[self.central]
+
+    def function(self, capacity: float | None = None) -> SupportFunction | CappedFunction:
+        """Return the central repetition's support function, restricted to a capacity if there is one."""
+        exact = self.plane().function
+        return exact if capacity is None else cap(exact, capacity)
+
+    def level(self, alpha: float | None) -> float:
+        """Return a level, by default that of the options, if the draws are enough to reach it."""
+        return check_level(self.options.alpha if alpha is None else alpha, self.options.n_boot)
+
+    def contexts(self) -> list[DrawingContext]:
+        """Return how draws are made, one context per repetition."""
+        o, seed = self.options, self.seeds.drawing
+        return [DrawingContext(p.function, o.n_boot, seed, o.n_jobs, p.regret) for p in self.planes]
+
+    def capped_contexts(self, capacity: float) -> list[CappedContext]:
+        """Return how draws are made of rules that select at most a share ``capacity`` of people."""
+        o, seed = self.options, self.seeds.drawing
+        functions = [cap(p.function, check_capacity(capacity)) for p in self.planes]
+        return [CappedContext(function, o.n_boot, seed, o.n_jobs) for function in functions]
+
+    def group_means(self, values: FloatArray) -> FloatArray:
+        """Return the weighted mean (G,) of values (n,) in each group."""
+        s = self.sample
+        return group_means(values, s.group, s.weight, n_groups=len(s.groups))[0]
+
+    def asking(self, options: Options) -> Fit:
+        """Return the same fit with other options for its questions."""
+        return self if options == self.options else replace(self, options=options)
+
+
+class Fitted(Protocol):
+    """Anything that keeps a `Fit`, such as a fitted `FairFrontier`."""
+
+    @property
+    def fit_(self) -> Fit:
+        """What was learned."""
+        ...
+
+
+def fit_of(fitted: Fitted) -> Fit:
+    """Return the fit that an estimator keeps, or say that there is none yet."""
+    if not hasattr(fitted, "fit_"):
+        raise NotFittedError(f"This {type(fitted).__name__} is not fitted yet: call `fit` first.")
+    return fitted.fit_
+
+
+def learn(
+    sample: Sample,
+    loss: Loss,
+    learner: Learner,
+    *,
+    how: Learning,
+    options: Options,
+    seeds: Seeds,
+    bounds: Bounds,
+    external: ArrayLike | None = None,
+) -> Fit:
+    """Learn the nuisance functions out of fold and build the support functions on them.
+
+    Parameters
+    ----------
+    sample, loss, learner
+        The rows, what decisions cost, and how to learn.
+    how : Learning
+        Folds, repetitions and refits.
+    options : Options
+        Kept for the questions; its jobs and progress are used here, too.
+    seeds : Seeds
+        Seeds of everything random.
+    bounds : Bounds
+        Bounds on the rules.
+    external : array (n, G), optional
+        Predictions supplied from outside instead of a learner.
+
+    Returns
+    -------
+    Fit
+    """
+    if how.bias_correction is not None and external is not None:
+        raise InputError(
+            "bad-option",
+            f"bias_correction={how.bias_correction!r} refits the learner, and with `external_nuisance` there is "
+            "none to refit: leave one of them out.",
+        )
+    rows = row_losses(loss, sample.y)
+    if external is None:
+        nuisance = _cross_fit(sample, rows, learner, how, options, seeds)
+    else:
+        nuisance = external_nuisance(sample, rows.dl, external, jitter=how.jitter, random_state=seeds.learning)
+    losses = (rows,) * len(nuisance.predictions)
+    planes: tuple[Plane, ...] = ()
+    diagnostics = None
+    if len(sample.groups) == 2:
+        planes = _planes(sample, learner, nuisance, losses, bounds=bounds, how=how, options=options, seeds=seeds)
+    central = most_central([plane.function.estimate for plane in planes]) if planes else 0
+    if planes:
+        t = planes[central].function.scores.t
+        shares, auc = sample.groups.shares, nuisance.group_auc
+        diagnostics = diagnose(t, shares, sample.group, X=sample.X, weight=sample.weight, group_auc=auc)
+    return Fit(
+        sample=sample,
+        loss=loss,
+        learner=learner if external is None else None,
+        learning=how,
+        nuisance=nuisance,
+        losses=losses,
+        planes=planes,
+        central=central,
+        bounds=bounds,
+        seeds=seeds,
+        diagnostics=diagnostics,
+        options=options,
+    )
+
+
+def attainable(sample: Sample, losses: RowLosses, predictions: FloatArray, bounds: Bounds) -> SupportFunction:
+    """Return the support function of the risks that rules attain which use these predictions (n, 2) alone."""
+    scores = make_scores(
+        losses.l0,
+        losses.dl,
+        predictions,
+        sample.group,
+        sample.weight,
+        clusters=sample.clusters,
+        lower=bounds.lower,
+        upper=bounds.upper,
+    )
+    return build_support_function(scores)
+
+
+def _cross_fit(
+    sample: Sample, losses: RowLosses, learner: Learner, how: Learning, options: Options, seeds: Seeds
+) -> Nuisance:
+    with progress_bar("Learning the nuisance functions", show=options.verbose) as progress:
+        return cross_fit(
+            sample,
+            losses.dl,
+            learner,
+            n_folds=how.n_folds,
+            n_rep=how.n_rep,
+            folds=how.folds,
+            n_jobs=options.n_jobs,
+            random_state=seeds.learning,
+            jitter=how.jitter,
+            progress=progress,
+        )
+
+
+def _planes(
+    sample: Sample,
+    learner: Learner,
+    nuisance: Nuisance,
+    losses: tuple[RowLosses, ...],
+    *,
+    bounds: Bounds,
+    how: Learning,
+    options: Options,
+    seeds: Seeds,
+) -> tuple[Plane, ...]:
+    functions = tuple(attainable(sample, own, t, bounds) for own, t in zip(losses, nuisance.predictions, strict=True))
+    regrets: tuple[Regret | None, ...] = (None,) * len(functions)
+    if how.bias_correction is not None:
+        with progress_bar("Refitting to estimate the regret", show=options.verbose) as progress:
+            regrets = estimate_regret(
+                sample,
+                losses[0].dl,
+                learner,
+                nuisance,
+                functions,
+                n_refits=how.n_refits,
+                seed=seeds.refits,
+                n_jobs=options.n_jobs,
+                progress=progress,
+            )
+    return tuple(
+        Plane(function, regret, sharp_points(function, regret))
+        for function, regret in zip(functions, regrets, strict=True)
+    )

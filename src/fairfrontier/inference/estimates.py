@@ -1,0 +1,102 @@
+"""What a `Fit` estimates without any test: risks of algorithms, best points, frontiers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ..arrays import ArrayLike, FloatArray
+from ..bootstrap.capacity import cap, capped_feasible_set, capped_frontier
+from ..data.checks import check_probabilities
+from ..data.risks import Risks
+from ..fit import Fit
+from ..frontier import sets
+from ..frontier.sets import FeasibleSet, FrontierCurve, configuration, fa_frontier, feasible_set, frontier_tolerance
+from ..frontier.support import group_means
+
+
+def risks(fit: Fit, decisions: ArrayLike) -> Risks:
+    """Mean loss of an algorithm in each group, with standard errors; see `FairFrontier.risks`."""
+    s = fit.sample
+    a = check_probabilities(decisions, "decisions", s.n_given, code="bad-decisions")[s.rows]
+    risk, covariance = group_means(fit.row_losses.of(a), s.group, s.weight, s.clusters, n_groups=len(s.groups))
+    return Risks(s.groups.labels, risk, np.sqrt(np.diag(covariance)), fit.group_means(a))
+
+
+def support(fit: Fit, q: ArrayLike) -> FloatArray:
+    """Support function (k,) at directions (k, 2), the median over repetitions."""
+    fit.plane("The support function")
+    return np.median([plane.function.estimate.h(q) for plane in fit.planes], axis=0)
+
+
+def support_set(fit: Fit, q: ArrayLike) -> FloatArray:
+    """Risk pairs (k, 2) of the rules of directions (k, 2), medians over repetitions."""
+    fit.plane("The support function")
+    return np.median([plane.function.estimate.support_set(q) for plane in fit.planes], axis=0)
+
+
+def support_covariance(fit: Fit, q: ArrayLike) -> FloatArray:
+    """Covariance (k, k) of sqrt(n)(h^ - h) at directions (k, 2), medians over repetitions."""
+    fit.plane("The support function")
+    return np.median([plane.function.covariance(q) for plane in fit.planes], axis=0)
+
+
+def points_table(fit: Fit) -> pd.DataFrame:
+    """Table of the best points and the fairest point: medians over repetitions; directions of the central one."""
+    first, second = fit.sample.groups.pair("The table of best points")
+    central = fit.planes[fit.central].points
+    values = np.median([[p.points.R, p.points.B, p.points.F] for p in fit.planes], axis=0)
+    directions = np.array([central.q_R, central.q_B, central.q_F])
+    return pd.DataFrame(
+        np.hstack([values, directions]),
+        index=[f"best for {first}", f"best for {second}", "fairest"],
+        columns=[f"risk {first}", f"risk {second}", f"direction {first}", f"direction {second}"],
+    )
+
+
+def labelled_configuration(fit: Fit) -> str:
+    """Say whether the frontier is balanced or skewed, and towards which group."""
+    first, second = fit.sample.groups.pair("The configuration of the frontier")
+    values = points_table(fit).to_numpy()[:, :2]
+    found = configuration(values[0], values[1])
+    return {"balanced": "balanced", "r-skewed": f"{first}-skewed", "b-skewed": f"{second}-skewed"}[found]
+
+
+def frontier(
+    fit: Fit, *, tolerance: float | None = None, n_points: int = 512, capacity: float | None = None
+) -> FrontierCurve:
+    """Estimated fairness-accuracy frontier; see `FairFrontier.frontier`."""
+    plane = fit.plane("The fairness-accuracy frontier")
+    margin = _tolerance(fit, tolerance)
+    if capacity is not None:
+        return capped_frontier(cap(plane.function, capacity), margin, n_points)
+    return fa_frontier(
+        plane.function.estimate,
+        fit.n_obs,
+        plug_in=plane.function.plug_in(),
+        regret=plane.regret,
+        tolerance=margin,
+        n_points=n_points,
+    )
+
+
+def pareto_frontier(fit: Fit, *, tolerance: float | None = None, n_points: int = 512) -> FrontierCurve:
+    """Estimated Pareto frontier; see `FairFrontier.pareto_frontier`."""
+    plane = fit.plane("The Pareto frontier")
+    return sets.pareto_frontier(
+        plane.function.estimate,
+        fit.n_obs,
+        regret=plane.regret,
+        tolerance=_tolerance(fit, tolerance),
+        n_points=n_points,
+    )
+
+
+def capacity_feasible_set(fit: Fit, capacity: float) -> FeasibleSet:
+    """The part of the feasible set that rules within a capacity attain; see `FairFrontier.feasible_set`."""
+    exact = fit.plane("The feasible set").function
+    return capped_feasible_set(feasible_set(exact.estimate), cap(exact, capacity))
+
+
+def _tolerance(fit: Fit, given: float | None) -> float:
+    return frontier_tolerance(given, fit.n_obs, fit.plane().function.scores.unit)

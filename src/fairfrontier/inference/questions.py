@@ -1,0 +1,216 @@
+"""The questions asked of a `Fit`: each reads what it is asked about, tests every repetition and combines them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TypeVar, get_args
+
+import numpy as np
+
+from ..arrays import ArrayLike, FloatArray
+from ..bootstrap.capacity import CappedContext
+from ..bootstrap.draws import DrawingContext
+from ..data.algorithms import Algorithms, Asked, read_algorithms
+from ..data.checks import check_capacity, check_n_directions, check_risks
+from ..errors import CapacityWarning, InputError
+from ..fit import Fit
+from ..frontier.sets import feasible_set
+from ..progress import progress_bar
+from .bands import EstimatedFeasibleSet
+from .best_points import BestPointTests, best_point_tests
+from .distance.estimates import Fairest, MetricLike, fairest_evidence, read_metric
+from .distance.estimates import Method as DistanceMethod
+from .distance.result import DistanceInterval, DistanceIntervals, FairestPoint
+from .estimates import frontier, pareto_frontier, points_table
+from .group_skew import GroupSkewTest, group_skew_test
+from .group_skew import Method as SkewMethod
+from .lda.evidence import Evidence, Method, combine, lda_evidence
+from .lda.result import LDATest, LDATests, adjust
+from .points import Derivative, Kind, PointTests, algorithm_tests, frontier_process, frontier_tests
+from .regions import FrontierRegion, frontier_region, region_box
+
+Answer = TypeVar("Answer")
+
+
+def algorithms_of(fit: Fit, asked: Asked) -> Algorithms:
+    """Read the algorithms that are asked about; risk pairs must lie within what the losses of the rows allow."""
+    if asked.risks is not None:
+        fit.sample.groups.pair("A test of risk pairs")
+    rows = fit.row_losses
+    extremes = np.sort(np.stack([rows.l0, rows.of(np.ones(fit.n_obs))]), axis=0)
+    low, high = (fit.group_means(values) for values in extremes)
+    return read_algorithms(fit.sample, asked, limits=(low, high))
+
+
+def lda_tests(
+    fit: Fit,
+    algorithms: Algorithms,
+    *,
+    method: Method = "robust",
+    alpha: float | None = None,
+    directions: int | str | None = None,
+    kinks: bool = True,
+    capacity: float | None = None,
+) -> LDATests:
+    """Test whether algorithms have less discriminatory alternatives; see `FairFrontier.test_lda`."""
+    labels, level = fit.sample.groups.pair("The test for less discriminatory alternatives"), fit.level(alpha)
+    n_directions = _check_lda(method, directions, kinks, capacity)
+    found: list[list[Evidence]] = []
+    if capacity is not None:
+        _warn_above(fit, algorithms, check_capacity(capacity))
+    contexts: Sequence[DrawingContext | CappedContext] = fit.contexts()
+    if capacity is not None:
+        contexts = fit.capped_contexts(capacity)
+    for context, rows in zip(contexts, fit.losses, strict=True):
+        losses = rows.of(algorithms.decisions)
+        found.append(
+            lda_evidence(context, losses, algorithms.fixed, method=method, directions=n_directions, kinks=kinks)
+        )
+    rates: list[FloatArray | None] = [fit.group_means(a) for a in algorithms.decisions]
+    rates += [None] * len(algorithms.fixed)
+    bounded = fit.plane().function.scores.lower is not None
+    tests = [
+        LDATest(name, labels, method, level, evidence, rate, evidence.p_value, capacity, bounded)
+        for name, evidence, rate in zip(algorithms.names, combine(found, fit.central), rates, strict=True)
+    ]
+    return LDATests(dict(zip(algorithms.names, adjust(tests), strict=True)))
+
+
+def _check_lda(method: Method, directions: int | str | None, kinks: bool, capacity: float | None) -> int | None:
+    if method not in get_args(Method):
+        raise InputError("bad-option", f"`method` must be one of {list(get_args(Method))}, got {method!r}.")
+    if method != "paper" and (directions is not None or not kinks):
+        raise InputError("bad-option", '`directions` and `kinks` belong to method="paper"; leave them out.')
+    if capacity is not None and method == "paper":
+        raise InputError("bad-option", 'method="paper" does not support `capacity`: choose "robust" or "sharp".')
+    return check_n_directions(directions)
+
+
+def _warn_above(fit: Fit, algorithms: Algorithms, capacity: float) -> None:
+    """Warn of algorithms that select more people than the capacity allows their alternatives to select."""
+    for name, a in zip(algorithms.names, algorithms.decisions, strict=False):
+        share = float(np.average(a, weights=fit.sample.weight))
+        if share > capacity * (1.0 + 1e-9):
+            warnings.warn(
+                f"{name} selects {share:.2%} of the people, more than the capacity of {capacity:.2%} allows the "
+                "rules it is compared with; its risks may be out of their reach. Compare at its own share.",
+                CapacityWarning,
+                stacklevel=4,
+            )
+
+
+def frontier_point_tests(
+    fit: Fit,
+    kind: Kind,
+    algorithms: Algorithms,
+    *,
+    alpha: float | None,
+    directions: int,
+    derivative: Derivative,
+) -> PointTests:
+    """Test that risk pairs, or the risks of algorithms, lie on a frontier; see `FairFrontier.test_frontier`."""
+    labels, level = fit.sample.groups.pair("A test of points of the frontier"), fit.level(alpha)
+    n_directions = _grid(directions, "Points are tested")
+    if derivative not in get_args(Derivative):
+        raise InputError("bad-option", f"`derivative` must be one of {list(get_args(Derivative))}, got {derivative!r}.")
+    if len(algorithms.fixed):
+        processes = [frontier_process(context, kind, n_directions) for context in fit.contexts()]
+        return frontier_tests(processes, fit.central, algorithms.fixed, labels, level, derivative)
+    losses = fit.row_losses.of(algorithms.decisions)
+    return algorithm_tests(fit.contexts(), fit.central, kind, losses, labels, level, n_directions, derivative)
+
+
+def confidence_region(fit: Fit, kind: Kind, *, alpha: float | None, directions: int) -> FrontierRegion:
+    """Invert the test of points over the plane; see `FairFrontier.frontier_confidence_set`."""
+    labels, level = fit.sample.groups.pair("A confidence set of the frontier"), fit.level(alpha)
+    n_directions = _grid(directions, "Regions are found")
+    processes = [frontier_process(context, kind, n_directions) for context in fit.contexts()]
+    curve = (frontier(fit) if kind == "fairness-accuracy" else pareto_frontier(fit)).points
+
+    def test(points: FloatArray) -> FloatArray:
+        return frontier_tests(processes, fit.central, points, labels, level).p_value
+
+    box = region_box(curve, fit.plane().function)
+    with progress_bar("Testing points of the plane", show=fit.options.verbose) as progress:
+        return frontier_region(kind, test, curve, box, labels, level, fit.options.n_boot, progress=progress)
+
+
+def _grid(directions: int, what: str) -> int:
+    n_directions = check_n_directions(directions)
+    if n_directions is None:
+        raise InputError("bad-option", f"{what} on a grid: `directions` must be an integer.")
+    return n_directions
+
+
+def candidate_tests(
+    fit: Fit, R: ArrayLike, B: ArrayLike, *, directions: int | str, alpha: float | None
+) -> BestPointTests:
+    """Test that pairs of points are the groups' best points; see `FairFrontier.test_best_points`."""
+    labels, level = fit.sample.groups.pair("A test of best points"), fit.level(alpha)
+    first, second = check_risks(R), check_risks(B)
+    if len(first) != len(second):
+        raise InputError("bad-risks", f"R and B must be equally many points, got {len(first)} and {len(second)}.")
+    n_directions = check_n_directions(directions)
+    return best_point_tests(fit.contexts(), fit.central, first, second, labels, level, n_directions)
+
+
+def skew_test(fit: Fit, *, alpha: float | None = None, method: SkewMethod = "sharp") -> GroupSkewTest:
+    """Test whether banning the group may be harmless to some preference; see `FairFrontier.test_group_skew`."""
+    labels, level = fit.sample.groups.pair("The test of group skew"), fit.level(alpha)
+    if method not in get_args(SkewMethod):
+        raise InputError("bad-option", f"`method` must be one of {list(get_args(SkewMethod))}, got {method!r}.")
+    risks = points_table(fit).to_numpy()[:, :2]
+    return group_skew_test(fit.contexts(), fit.central, (risks[0], risks[1]), labels, level, method)
+
+
+def distances(
+    fit: Fit,
+    algorithms: Algorithms,
+    *,
+    metric: MetricLike = "sqeuclidean",
+    method: DistanceMethod | None = None,
+    alpha: float | None = None,
+    kinks: bool = False,
+) -> DistanceIntervals:
+    """Distances between algorithms' risks and the fairest point; see `FairFrontier.distance_to_fairest`."""
+    labels, level = fit.sample.groups.pair("The distance to the fairest point"), fit.level(alpha)
+    read, chosen = read_metric(metric), _distance_method(method, kinks)
+    evidence, n_boot = _fairest(fit, algorithms, chosen, kinks), fit.options.n_boot
+    return DistanceIntervals(
+        {
+            name: DistanceInterval(name, labels, read, chosen, level, n_boot, evidence, fit.central, j)
+            for j, name in enumerate(algorithms.names)
+        }
+    )
+
+
+def fairest_point(fit: Fit, *, alpha: float | None = None, method: DistanceMethod | None = None) -> FairestPoint:
+    """The fairest attainable point with its intervals; see `FairFrontier.fairest_point`."""
+    labels, level = fit.sample.groups.pair("The fairest point"), fit.level(alpha)
+    nobody = Algorithms((), np.empty((0, fit.n_obs)), np.empty((0, 2)), False)
+    evidence = _fairest(fit, nobody, _distance_method(method, kinks=False), kinks=False)
+    return FairestPoint(labels, level, fit.options.n_boot, evidence, fit.central)
+
+
+def _distance_method(method: DistanceMethod | None, kinks: bool) -> DistanceMethod:
+    chosen: DistanceMethod = "sharp" if method is None else method
+    if chosen not in get_args(DistanceMethod):
+        raise InputError("bad-option", f"`method` must be one of {list(get_args(DistanceMethod))}, got {method!r}.")
+    if chosen != "paper" and kinks:
+        raise InputError("bad-option", '`kinks` belongs to method="paper"; leave it out.')
+    return chosen
+
+
+def _fairest(fit: Fit, algorithms: Algorithms, method: DistanceMethod, kinks: bool) -> tuple[Fairest, ...]:
+    return tuple(
+        fairest_evidence(context, rows.of(algorithms.decisions), algorithms.fixed, method, kinks=kinks)
+        for context, rows in zip(fit.contexts(), fit.losses, strict=True)
+    )
+
+
+def estimated_feasible_set(fit: Fit) -> EstimatedFeasibleSet:
+    """The set of attainable risk pairs with its inference; see `FairFrontier.feasible_set`."""
+    plane = fit.plane("The feasible set")
+    estimate = feasible_set(plane.function.estimate, plane.regret)
+    return EstimatedFeasibleSet(estimate.arcs, estimate.vertices, fit.contexts()[fit.central], fit.options.alpha)
