@@ -31,7 +31,7 @@ def only_group(label, keep):
 
 # what is wrong: (changes to the constructor, changes to fit, code, fragment of the message)
 REFUSED = {
-    "one group": ({}, {"sensitive_features": np.ones(N)}, "one-group", "only one is present: 1.0 (60 rows)"),
+    "one group": ({}, {"sensitive_features": np.ones(N)}, "one-group", "sensitive_features has only one: 1.0 (60 rows)"),
     "three groups": (
         {},
         {"sensitive_features": np.arange(N) % 3},
@@ -51,7 +51,7 @@ REFUSED = {
         "group 1 has 1 rows",
     ),
     "groups that are absent": ({"groups": ("a", "b")}, {}, "unknown-group", "'a', 'b'"),
-    "groups that are no pair": ({"groups": (1, 1)}, {}, "bad-option", "pair of different labels"),
+    "groups that are no pair": ({"groups": (1, 1)}, {}, "bad-option", "two or more different labels"),
     "constant outcome": ({}, {"y": np.ones(N)}, "constant-outcome", "in all 60 rows"),
     "outcome of three values": ({}, {"y": np.arange(N) % 3}, "outcome-not-binary", "such as 2"),
     "outcome of labels": ({}, {"y": np.where(DATA.y, "a", "b")}, "outcome-not-binary", "positive="),

@@ -64,8 +64,8 @@ BAD_DECISIONS = {
     "no algorithm": ({}, {}, "bad-decisions", "at least one"),
     "no columns": (np.empty((N, 0)), {}, "bad-decisions", "at least one"),
     "a frame without columns": (pd.DataFrame(index=range(N)), {}, "bad-decisions", "at least one"),
-    "scores": (scores(), {}, "bad-decisions", "300 of 300 decisions lie strictly between 0 and 1"),
-    "one score": ({"a": changed(0.5)}, {}, "bad-decisions", "1 of 300 decisions of 'a'"),
+    "scores": (scores(), {}, "bad-decisions", "decisions must be 0 or 1, but 300 of 300 lie strictly between 0 and 1"),
+    "one score": ({"a": changed(0.5)}, {}, "bad-decisions", "decisions of 'a' must be 0 or 1, but 1 of 300 lie strictly between"),
     "scores with both readings": (scores(), {"randomised": True, "threshold": 0.5}, "bad-option", "contradict"),
     **{
         f"threshold {threshold!r}": (scores(), {"threshold": threshold}, "bad-option", "finite number")
@@ -291,5 +291,5 @@ def test_rows_left_out_at_fitting_need_no_decision_but_lengths_are_those_given()
 
 def test_eight_directions_are_the_fewest():
     assert check_n_directions(8) == 8
-    with pytest.raises(InputError, match="at least 8, got 7"):
+    with pytest.raises(InputError, match="at least 8; got 7"):
         check_n_directions(7)

@@ -157,7 +157,7 @@ def read_scores(column: Column, name: str) -> FloatArray:
     bad = int(np.count_nonzero(column.missing)) + int(np.count_nonzero(~np.isfinite(scores)))
     if bad:
         raise InputError(
-            "bad-decisions", f"{name} must be finite numbers, but {bad} are missing or infinite. Give one per row."
+            "bad-decisions", f"{name} has {bad} missing or infinite values; give one finite number per row."
         )
     return scores
 
