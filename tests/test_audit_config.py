@@ -6,8 +6,12 @@ import tomllib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.fuzz_files import typed
+from typer.main import get_command
+from typer.testing import CliRunner
 
-from fairfrontier.audit.request import AuditRequest, override, read_config, write_config
+from fairfrontier import cli
+from fairfrontier.audit.request import AuditRequest, options, override, read_config, write_config
 from fairfrontier.errors import InputError
 
 FULL = AuditRequest(
@@ -215,3 +219,103 @@ def test_settings_that_cannot_be_are_refused_before_any_data_are_read(settings, 
         AuditRequest(**fine | settings).check()
     assert error.value.code == code
     assert words in str(error.value)
+
+
+NEEDED = {"data": "people.csv", "outcome": "y", "group": "g"}
+EXTRA = ["config", "out", "jobs", "dry_run", "fail_on"]
+"""Options of the command that are not settings of an audit."""
+PARTNERS = {"threshold": {"score": "s"}, "top": {"score": "s"}, "score_as_feature": {"score": "s", "top": 0.5}}
+
+
+def test_options_of_the_command_are_the_fields_of_the_request():
+    parameters = get_command(cli.app).commands["audit"].params
+    names = [entry.name for entry in dataclasses.fields(AuditRequest)]
+    assert [parameter.name for parameter in parameters] == names + EXTRA
+    assert [option.name for option in options()] == names
+    for parameter, option in zip(parameters, options(), strict=False):
+        default = getattr(AuditRequest(), option.name)
+        assert option.default == default
+        assert option.help == AuditRequest.__dataclass_fields__[option.name].metadata["help"]
+        assert parameter.default is None  # not given: the config file, or the default of the request, holds
+        shown = default not in (None, "", (), {}) and default is not False
+        assert parameter.help == option.help + (f" Default: {default}." if shown else "")
+        assert parameter.opts == ["data" if option.positional else option.flag]
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Run the command up to the plan; return the request that it makes of its options."""
+
+    def ask(*words):
+        requests = []
+
+        def plan(request):
+            requests.append(request)
+            raise InputError("bad-option", "Stopped here.")
+
+        monkeypatch.setattr(cli, "_plan", plan)
+        done = CliRunner().invoke(cli.app, ["audit", *words])
+        assert done.exit_code == 2, done.output
+        assert "Stopped here." in done.output
+        return requests[0]
+
+    return ask
+
+
+def test_without_options_the_command_has_the_defaults_of_the_request(asked):
+    assert asked(*typed(NEEDED | {"decision": "d"})) == AuditRequest(**NEEDED, decision="d")
+
+
+VALID = {
+    "data": "other.csv",
+    "outcome": "o",
+    "group": "h",
+    "decision": "d",
+    "score": "s",
+    "threshold": 3.0,
+    "top": 0.25,
+    "algorithms": {"a b": "c", "d": "e=f"},
+    "features": ("one", "two, three"),
+    "exclude": ("four",),
+    "groups": ("Black", "White, not Hispanic"),
+    "positive": "yes",
+    "score_as_feature": True,
+    "loss": "squared",
+    "learner": "lasso",
+    "folds": 3,
+    "repetitions": 2,
+    "draws": 500,
+    "capacity": 0.1,
+    "alpha": 0.1,
+    "seed": 7,
+    "weights": "w",
+    "clusters": "c",
+    "robustness": True,
+    "encoding": "latin-1",
+    "title": "[title]",
+}
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in dataclasses.fields(AuditRequest)])
+def test_command_line_toml_and_python_set_every_option_alike(name, asked, tmp_path):
+    settings = NEEDED | ({"top": 0.5} if name == "score" else {}) | {name: VALID[name]}
+    settings = PARTNERS.get(name, {}) | settings
+    settings |= {} if "score" in settings else {"decision": "d"}
+    request = AuditRequest(**settings)
+    assert getattr(request, name) == VALID[name] != getattr(AuditRequest(), name)
+    assert asked(*typed(settings)) == request
+    (tmp_path / "settings.toml").write_text(write_config(request), encoding="utf-8")
+    assert asked("--config", str(tmp_path / "settings.toml")) == request
+
+
+def test_groups_may_be_given_as_one_text_or_twice(asked):
+    words = typed(NEEDED | {"decision": "d"})
+    assert asked(*words, "--groups", "a, b").groups == ("a", "b")
+    assert asked(*words, "--groups", "a, b", "--groups", "c").groups == ("a, b", "c")
+
+
+def test_switches_can_be_turned_off_again(asked, tmp_path):
+    (tmp_path / "settings.toml").write_text("robustness = true\n")
+    words = ["--config", str(tmp_path / "settings.toml"), *typed(NEEDED | {"decision": "d"})]
+    assert asked(*words).robustness
+    assert not asked(*words, "--no-robustness").robustness

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairfrontier.audit.columns import FEW_ROWS, as_labels
-from fairfrontier.audit.plan import make_plan
+from fairfrontier.audit.columns import FEW_ROWS, area_under_curve, as_labels, largest_area
+from fairfrontier.audit.inputs import Inputs
+from fairfrontier.audit.plan import Account, AuditPlan, make_plan
 from fairfrontier.audit.request import AuditRequest
-from fairfrontier.audit.screening import MOST_CATEGORIES
+from fairfrontier.audit.screening import MOST_CATEGORIES, Reference, make_candidate, reason_to_exclude
 from fairfrontier.audit.table import TableFile
 from fairfrontier.errors import InputError
 
@@ -502,3 +503,69 @@ def test_a_covariate_known_only_afterwards_is_told():
     assert "by itself it predicts 'ill' very well (area under the curve 0.9" in plan.account.noted["ever"]
     assert "ever" in plan.inputs.X
     assert not plan_of(table, exclude=("ever",)).account.noted
+
+
+def test_area_under_the_curve_against_counting_pairs():
+    rng = np.random.default_rng(6)
+    values, target = rng.integers(0, 8, 60), rng.integers(0, 2, 60).astype(float)
+    higher = values[target == 1][:, None] - values[target == 0]
+    area = np.mean((higher > 0) + 0.5 * (higher == 0))
+    assert area_under_curve(pd.Series(values), target) == pytest.approx(max(area, 1.0 - area))
+    assert area_under_curve(pd.Series(-values), target) == pytest.approx(max(area, 1.0 - area))
+    assert area_under_curve(pd.Series(values), np.ones(60)) == 0.5
+
+
+def test_a_column_that_determines_one_of_several_groups_is_a_leak():
+    rng = np.random.default_rng(7)
+    codes = np.arange(N) % 4
+    reference = Reference(
+        columns={},
+        outcome=None,
+        outcome_name="ill",
+        group_codes=codes,
+        group_name="race",
+        n_groups=4,
+        decisions={},
+    )
+    for code in range(4):
+        told = pd.Series((codes == code) + rng.uniform(-0.4, 0.4, N))
+        assert largest_area(told, codes, 4) == 1.0
+        why, mistake = reason_to_exclude(make_candidate(told), reference, named=False)
+        assert why == "suspected leak: by itself it nearly determines 'race'"
+        assert mistake
+    assert reason_to_exclude(make_candidate(pd.Series(rng.normal(size=N))), reference, named=False) == ("", False)
+
+
+def test_the_area_of_two_groups_is_that_of_either():
+    rng = np.random.default_rng(8)
+    values, codes = pd.Series(rng.normal(size=N)), rng.integers(0, 2, N)
+    areas = {largest_area(values, codes, 2), largest_area(values, 1 - codes, 2)}
+    assert areas == {area_under_curve(values, codes.astype(float))}
+
+
+def test_a_plan_describes_any_number_of_groups():
+    inputs = Inputs(
+        X=pd.DataFrame({"age": np.arange(6)}),
+        y=np.arange(6) % 2.0,
+        group=np.array(["a", "b", "c", "a", "b", "c"], dtype=object),
+        groups=("c", "a", "b"),
+        algorithms={"coin": np.ones(6)},
+    )
+    table = TableFile(pd.DataFrame({"age": np.arange(6)}), "people.csv", "0" * 64)
+    plan = AuditPlan(file=table, request=AuditRequest(), inputs=inputs, account=Account(roles={}))
+    assert "Groups      c 2, a 2, b 2" in plan.lines()
+
+
+def test_weights_and_clusters_are_checked_with_the_plan():
+    code, message = code_of(people(weight=-1.0 + np.arange(N)), weights="weight")
+    assert code == "bad-weights"
+    assert message.startswith("--weights 'weight' has 1 values that are negative or infinite, the first is -1.")
+    code, message = code_of(people(ward=[1, "a"] * (N // 2)), clusters="ward")
+    assert code == "bad-option"
+    assert "--clusters 'ward' mixes numbers and strings" in message
+
+
+def test_rows_of_messages_are_those_of_the_file():
+    table = people(chosen=np.where(np.arange(N) == 7, 2.5, np.arange(N) % 2))
+    table["ill"] = table["ill"].astype(float).mask(table.index < 3)
+    assert "the first is 2.5 in row 7. If they are scores, give --score" in code_of(table)[1]

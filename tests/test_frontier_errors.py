@@ -31,7 +31,12 @@ def only_group(label, keep):
 
 # what is wrong: (changes to the constructor, changes to fit, code, fragment of the message)
 REFUSED = {
-    "one group": ({}, {"sensitive_features": np.ones(N)}, "one-group", "sensitive_features has only one: 1.0 (60 rows)"),
+    "one group": (
+        {},
+        {"sensitive_features": np.ones(N)},
+        "one-group",
+        "features has only one: 1.0 (60 rows)",
+    ),
     "three groups": (
         {},
         {"sensitive_features": np.arange(N) % 3},

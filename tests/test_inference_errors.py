@@ -65,7 +65,12 @@ BAD_DECISIONS = {
     "no columns": (np.empty((N, 0)), {}, "bad-decisions", "at least one"),
     "a frame without columns": (pd.DataFrame(index=range(N)), {}, "bad-decisions", "at least one"),
     "scores": (scores(), {}, "bad-decisions", "decisions must be 0 or 1, but 300 of 300 lie strictly between 0 and 1"),
-    "one score": ({"a": changed(0.5)}, {}, "bad-decisions", "decisions of 'a' must be 0 or 1, but 1 of 300 lie strictly between"),
+    "one score": (
+        {"a": changed(0.5)},
+        {},
+        "bad-decisions",
+        "'a' must be 0 or 1, but 1 of 300 lie strictly",
+    ),
     "scores with both readings": (scores(), {"randomised": True, "threshold": 0.5}, "bad-option", "contradict"),
     **{
         f"threshold {threshold!r}": (scores(), {"threshold": threshold}, "bad-option", "finite number")
