@@ -31,7 +31,12 @@ def only_group(label, keep):
 
 # what is wrong: (changes to the constructor, changes to fit, code, fragment of the message)
 REFUSED = {
-    "one group": ({}, {"sensitive_features": np.ones(N)}, "one-group", "only one is present: 1.0 (60 rows)"),
+    "one group": (
+        {},
+        {"sensitive_features": np.ones(N)},
+        "one-group",
+        "features has only one: 1.0 (60 rows)",
+    ),
     "three groups": (
         {},
         {"sensitive_features": np.arange(N) % 3},
@@ -51,7 +56,7 @@ REFUSED = {
         "group 1 has 1 rows",
     ),
     "groups that are absent": ({"groups": ("a", "b")}, {}, "unknown-group", "'a', 'b'"),
-    "groups that are no pair": ({"groups": (1, 1)}, {}, "bad-option", "pair of different labels"),
+    "groups that are no pair": ({"groups": (1, 1)}, {}, "bad-option", "two or more different labels"),
     "constant outcome": ({}, {"y": np.ones(N)}, "constant-outcome", "in all 60 rows"),
     "outcome of three values": ({}, {"y": np.arange(N) % 3}, "outcome-not-binary", "such as 2"),
     "outcome of labels": ({}, {"y": np.where(DATA.y, "a", "b")}, "outcome-not-binary", "positive="),
@@ -109,7 +114,7 @@ REFUSED = {
         for alpha in (0, 0.5, 1, -0.05, NAN, "x", None, True)
     },
     **{
-        f"{n_folds!r} folds": ({"n_folds": n_folds}, {}, "bad-folds", f"(60), not {n_folds!r}")
+        f"{n_folds!r} folds": ({"n_folds": n_folds}, {}, "bad-folds", f"(60); got {n_folds!r}")
         for n_folds in (1, 0, -2, 2.5, N + 1, "5", None, True)
     },
     "unknown kind of folds": ({"folds": "random"}, {}, "bad-folds", "'independent'"),
@@ -122,7 +127,7 @@ REFUSED = {
         "bad-folds",
         "cluster(s) are split",
     ),
-    **{f"{n_rep!r} repetitions": ({"n_rep": n_rep}, {}, "bad-option", f"not {n_rep!r}") for n_rep in (0, 1.5, "2")},
+    **{f"{n_rep!r} repetitions": ({"n_rep": n_rep}, {}, "bad-option", f"got {n_rep!r}") for n_rep in (0, 1.5, "2")},
     "unknown learner": ({"learner": "logit-laso"}, {}, "unknown-learner", "'logit-lasso'"),
     "learner that is none": ({"learner": 5}, {}, "bad-learner", "The learner int must implement fit"),
     "unknown option of a learner": (

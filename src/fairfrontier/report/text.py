@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..wording import number_text
+from ..data.wording import number_text
 
 if TYPE_CHECKING:
     from ..estimator import FairFrontier
