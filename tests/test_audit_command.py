@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from fairfrontier.audit import run as running
+from fairfrontier.audit import run
 from fairfrontier.audit.demo import demo_table
 from fairfrontier.audit.plan import make_plan
 from fairfrontier.audit.request import AuditRequest, read_config
@@ -45,14 +45,14 @@ WRITTEN = {
     "plan.txt",
     "report.html",
     "tables/algorithms.csv",
-    "tables/alternatives-1-chosen-by-cost-score.csv",
+    "tables/alternatives-1-selected-by-cost-score.csv",
     "tables/alternatives-2-by-health.csv",
     "tables/learner.csv",
     "tables/points.csv",
     "tables/rules.csv",
     "tables/sensitivity.csv",
 }
-HOSPITAL = ("--outcome", "needs the programme", "--group", "race", "--decision", "chosen by cost score")
+HOSPITAL = ("--outcome", "needs the programme", "--group", "race", "--decision", "selected by cost score")
 
 
 def small_table(n=400):
@@ -101,7 +101,7 @@ def hospital(tmp_path_factory):
 @pytest.fixture(scope="module")
 def good(hospital, tmp_path_factory):
     out = tmp_path_factory.mktemp("good") / "out"
-    more = ("--algorithm", "by health=chosen by health score", "--exclude", "cost score,health score", "--draws", 200)
+    more = ("--algorithm", "by health=selected by health score", "--exclude", "cost score,health score", "--draws", 200)
     return command(hospital, *HOSPITAL, *more, "--out", out), out
 
 
@@ -127,10 +127,10 @@ def test_a_good_run_writes_everything(good):
 def test_what_is_printed_is_what_the_record_says(good):
     done, out = good
     record = json.loads((out / "audit.json").read_text(encoding="utf-8"))
-    assert [a["name"] for a in record["algorithms"]] == ["chosen by cost score", "by health"]
+    assert [a["name"] for a in record["algorithms"]] == ["selected by cost score", "by health"]
     for a in record["algorithms"]:
         decides, alone = (f"{a['lda'][key]:.3f}" for key in ("p_value_adjusted", "p_value"))
-        p_values = f"p-value {decides}, adjusted for 2 algorithms; unadjusted {alone}"
+        p_values = f"adjusted p-value {decides}, unadjusted {alone}"
         assert f"{a['name']}: {HEADLINES[a['verdict']]} ({p_values})\n" in done.stdout
     plan = (out / "plan.txt").read_text(encoding="utf-8")
     assert done.stdout.startswith(plan)
@@ -183,7 +183,9 @@ def test_tables_are_those_of_the_record(good):
 def test_alternatives_have_a_header_though_there_are_none(good):
     _, out = good
     record = json.loads((out / "audit.json").read_text(encoding="utf-8"))
-    some, none = (read_csv(out / "tables" / f"alternatives-{n}.csv") for n in ("1-chosen-by-cost-score", "2-by-health"))
+    some, none = (
+        read_csv(out / "tables" / f"alternatives-{n}.csv") for n in ("1-selected-by-cost-score", "2-by-health")
+    )
     assert [len(some), len(none)] == [len(a["alternatives"]) for a in record["algorithms"]]
     assert len(some) > 0
     assert len(none) == 0
@@ -221,8 +223,8 @@ def test_the_config_written_is_the_request_of_the_record(good, hospital):
         data=str(hospital),
         outcome="needs the programme",
         group="race",
-        decision="chosen by cost score",
-        algorithms={"by health": "chosen by health score"},
+        decision="selected by cost score",
+        algorithms={"by health": "selected by health score"},
         exclude=("cost score,health score",),
         draws=200,
     )
@@ -269,7 +271,7 @@ def test_dry_run_shows_the_plan_and_writes_nothing(people, tmp_path):
     done = CliRunner().invoke(app, ["audit", *words])
     assert done.exit_code == 0
     assert done.output.splitlines()[0] == "File        people.csv: 400 rows, 10 columns"
-    assert "WARNING     oracle: a copy of 'y', column for column or under other names" in done.output
+    assert "WARNING     oracle: a copy of 'y', possibly with other labels" in done.output
     assert "WARNING     amount: suspected leak: by itself it nearly determines 'y'" in done.output
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
 
@@ -281,7 +283,7 @@ def test_options_win_over_the_config(people, tmp_path):
     assert "Decision    coin" in CliRunner().invoke(app, words).output
     assert "Decision    by a" in CliRunner().invoke(app, [*words, "--decision", "by a"]).output
     scored = CliRunner().invoke(app, [*words, "--score", "score", "--top", "0.25"]).output
-    assert "Treated     score, top 0.25: 25.0%" in scored
+    assert "Selected    score, top 0.25: 25.0%" in scored
 
 
 FINE = {"--outcome": "y", "--group": "sex", "--decision": "coin"}
@@ -297,33 +299,40 @@ SCORED = {"--decision": None, "--score": "score"}
         ({"--score": "score", "--top": "0.1"}, "Give either --decision"),
         (SCORED, "either --threshold or --top"),
         (SCORED | {"--top": "0.1", "--threshold": "1"}, "either --threshold or --top"),
-        (SCORED | {"--top": "1.5"}, "--top is a share between 0 and 1, such as 0.1; got 1.5."),
-        (SCORED | {"--threshold": "nan"}, "--threshold is a number"),
+        (SCORED | {"--top": "1.5"}, "--top must be a share between 0 and 1, such as 0.1; got 1.5."),
+        (SCORED | {"--threshold": "nan"}, "--threshold must be a finite number; got nan."),
         ({"--threshold": "1"}, "belong to --score"),
         ({"--score-as-feature": ""}, "--score-as-feature needs --score"),
         ({"--features": "a", "--exclude": "b"}, "Give either --features or --exclude"),
         ({"--features": "a,bb"}, "The file has no column 'bb'"),
         ({"--outcome": "amont"}, "no column 'amont', given for the outcome. Did you mean 'amount'?"),
-        ({"--outcome": "kind"}, "'kind' holds ['u', 'v', 'w']: say which counts as 1"),
-        ({"--outcome": "a"}, "'a' must hold 0 and 1"),
-        ({"--outcome": "kind", "--positive": "u"}, "'kind' has 3 values"),
-        ({"--decision": "score"}, "must hold decisions 0 and 1"),
-        ({"--group": "kind"}, "'kind' holds 3 groups"),
-        ({"--groups": "f"}, "--groups names two groups"),
-        ({"--groups": "f,x"}, "['x'] are not in 'sex'"),
-        ({"--group": "kind", "--groups": "u,u"}, "--groups names two groups"),
-        ({"--algorithm": "by a"}, "--algorithm is NAME=COLUMN, got 'by a'."),
-        ({"--algorithm": "coin=by a"}, "Two algorithms are called 'coin'"),
-        ({"--alpha": "0.7"}, "alpha must lie strictly between 0 and 0.5"),
-        ({"--draws": "10"}, "at least 99"),
-        ({"--capacity": "2"}, "`capacity` must be a share of people"),
-        ({"--folds": "1"}, "--folds is a whole number of at least 2"),
-        ({"--seed": "-1"}, "--seed is a whole number of at least 0"),
-        ({"--jobs": "0"}, "The number of jobs"),
+        ({"--outcome": "kind"}, "--outcome 'kind' must hold numbers, but it has "),
+        (
+            {"--outcome": "kind"},
+            "Its labels are 'u', 'v', 'w'; if there are two labels, choose the one that counts as 1: --",
+        ),
+        ({"--outcome": "a"}, "--outcome 'a' also has 375 other values, such as -"),
+        (
+            {"--outcome": "kind", "--positive": "u"},
+            "--positive 'u' needs an outcome of two values; --outcome 'kind' has 3: ",
+        ),
+        ({"--decision": "score"}, "--decision 'score' must lie in [0, 1]; "),
+        ({"--group": "kind"}, "An audit of --group 'kind' compares two groups, but there are 3: "),
+        ({"--groups": "f"}, "--groups must be two or more different labels"),
+        ({"--groups": "f,x"}, "--groups names 'x', but the groups in --group 'sex' are 'm' ("),
+        ({"--group": "kind", "--groups": "u,u"}, "--groups must be two or more different labels"),
+        ({"--algorithm": "by a"}, "--algorithm must be NAME=COLUMN; got 'by a'."),
+        ({"--algorithm": "coin=by a"}, "Algorithms must have different names; got 'coin', 'coin'."),
+        ({"--alpha": "0.7"}, "--alpha must lie strictly between 0 and 0.5"),
+        ({"--draws": "10"}, "--draws must be an integer of at least 99; got 10."),
+        ({"--capacity": "2"}, "--capacity must be a share of people"),
+        ({"--folds": "1"}, "--folds must be an integer of at least 2"),
+        ({"--seed": "-1"}, "--seed must be an integer of at least 0"),
+        ({"--jobs": "0"}, "--jobs must be an integer other than 0 (-1: all processors); got 0."),
         ({"--learner": "forrest"}, "No learner is called 'forrest'. Did you mean 'forest'"),
         ({"--loss": "quadratic"}, "quadratic"),
-        ({"--fail-on": "gap"}, "--fail-on knows 'lda' only, got 'gap'."),
-        ({"--weights": "kind"}, "sample_weight"),
+        ({"--fail-on": "gap"}, "--fail-on accepts only 'lda'; got 'gap'."),
+        ({"--weights": "kind"}, "--weights 'kind' must hold numbers, but it has "),
         ({"--config": "absent.toml"}, "cannot be read: No such file"),
         ({"data": "absent.csv"}, "There is no file absent.csv"),
         ({"data": None}, "An audit needs the path of a table"),
@@ -348,7 +357,7 @@ def test_one_group_exits_with_2(tmp_path):
     words = [str(tmp_path / "people.csv"), "--outcome", "y", "--group", "sex", "--decision", "coin", "--dry-run"]
     done = CliRunner().invoke(app, ["audit", *words])
     assert done.exit_code == 2
-    assert "Error: 'sex' must hold two groups, and holds ['f']." in done.output
+    assert "Error: Two groups are compared, but --group 'sex' has only one: 'f' (2" in done.output
 
 
 @pytest.mark.parametrize("place", ["file", "file/out", "others"])
@@ -357,7 +366,7 @@ def test_places_where_nothing_can_be_written_exit_with_2_before_the_work(place, 
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / "notes.txt").write_text("mine")
     before = contents(tmp_path)
-    monkeypatch.setattr("fairfrontier.cli.run_audit", None)
+    monkeypatch.setattr("fairfrontier.audit.run.run_audit", None)
     words = [str(people), "--outcome", "y", "--group", "sex", "--decision", "coin", "--out", str(tmp_path / place)]
     done = CliRunner().invoke(app, ["audit", *words])
     assert done.exit_code == 2, done.output
@@ -613,7 +622,7 @@ def test_more_ways_of_asking_are_shown_on_request():
 def test_only_the_way_that_decides_may_not_fail(monkeypatch):
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "score": "score", "threshold": 0.0, "draws": 99}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
-    fit = running.fit_variant
+    fit = run.fit_variant
     failing = None
 
     def fit_some(plan, variant, n_jobs):
@@ -621,7 +630,7 @@ def test_only_the_way_that_decides_may_not_fail(monkeypatch):
             raise LearnerError("It broke.")
         return fit(plan, variant, n_jobs)
 
-    monkeypatch.setattr(running, "fit_variant", fit_some)
+    monkeypatch.setattr(run, "fit_variant", fit_some)
     failing = True
     with pytest.raises(LearnerError, match="It broke"):
         run_audit(plan)
@@ -641,14 +650,14 @@ def test_warnings_of_distances_and_sets_are_told_once(monkeypatch):
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
     before = run_audit(plan).record.warnings
-    make_record = running.make_record
+    make_record = run.make_record
 
     def and_warn(*arguments, **options):
         for text in [*before, "The set is empty."]:
             warnings.warn(text, EmptySetWarning, stacklevel=2)
         return make_record(*arguments, **options)
 
-    monkeypatch.setattr(running, "make_record", and_warn)
+    monkeypatch.setattr(run, "make_record", and_warn)
     assert run_audit(plan).record.warnings == (*before, "The set is empty.")
 
 
@@ -676,5 +685,5 @@ def test_no_jobs_are_refused():
         TableFile(small_table(), "people.csv", "0" * 64),
         AuditRequest(data="people.csv", outcome="y", group="sex", decision="coin"),
     )
-    with pytest.raises(InputError, match="at least 1, or -1"):
+    with pytest.raises(InputError, match="n_jobs must be an integer other than 0"):
         run_audit(plan, n_jobs=0)

@@ -30,8 +30,12 @@ CASES = {
     "no columns": ("empty-data", "no columns", {"X": np.zeros((4, 0))}),
     "no columns of a frame": ("empty-data", "no columns", {"X": pd.DataFrame(index=range(4))}),
     "one group": ("one-group", "'a' (4 rows)", {"g": ["a"] * 4}),
-    "unknown group": ("unknown-group", "names 'z', but the groups present are 'a'", {"groups": ("a", "z")}),
-    "groups of another type": ("unknown-group", "names '1', '0'", {"g": [1, 0, 0, 1], "groups": ("1", "0")}),
+    "unknown group": (
+        "unknown-group",
+        "groups names 'z', but the groups in sensitive_features are 'a' (2",
+        {"groups": ("a", "z")},
+    ),
+    "groups of another type": ("unknown-group", "groups names '1', '0'", {"g": [1, 0, 0, 1], "groups": ("1", "0")}),
     "mixed labels": ("unknown-group", "mixes numbers and strings", {"g": ["a", 1, 1, "a"]}),
     "mixed labels equal to python": (
         "unknown-group",

@@ -107,7 +107,7 @@ def test_a_group_of_one_row_among_a_hundred_thousand():
     g = np.zeros(100_000, dtype=int)
     g[7] = 1
     ff = fit(rows, g=g)
-    # by definition, in whole numbers: nothing is lost to the size of the other group
+    # by definition, in integers: nothing is lost to the size of the other group
     for q in Q:
         treated = rows.t @ (q * [100_000.0, 100_000.0 / 99_999.0]) > 0.0
         wrong = np.where(treated, rows.y == 0, rows.y == 1)

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-
-from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
+from typing import TYPE_CHECKING
 
 ERROR_CODES: Mapping[str, str] = MappingProxyType(
     {
@@ -77,8 +76,11 @@ class LearnerError(FairFrontierError, RuntimeError):
     """A learner failed while it was fitted or while it predicted."""
 
 
-class NotFittedError(FairFrontierError, _SklearnNotFittedError):  # type: ignore[misc]
-    """A result was asked for before `fit` was called."""
+if TYPE_CHECKING:
+    from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
+
+    class NotFittedError(FairFrontierError, _SklearnNotFittedError):  # type: ignore[misc]
+        """A result was asked for before `fit` was called."""
 
 
 class MissingDependencyError(FairFrontierError, ImportError):
@@ -111,3 +113,17 @@ class CapacityWarning(FairFrontierWarning):
 
 class EmptySetWarning(FairFrontierWarning):
     """An estimated or confidence set came out empty."""
+
+
+def __getattr__(name: str) -> type[FairFrontierError]:
+    """Define `NotFittedError` when it is first used: its base class takes long to import."""
+    if name != "NotFittedError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
+    class NotFittedError(FairFrontierError, SklearnNotFittedError):  # type: ignore[misc]
+        """A result was asked for before `fit` was called."""
+
+        __qualname__ = name
+
+    return globals().setdefault(name, NotFittedError)  # type: ignore[no-any-return]

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..arrays import ArrayLike, FloatArray
 from ..errors import InputError
-from .checks import check_probabilities, check_risks
-from .reading import read_column, to_float
+from .checks import check_length, check_probabilities, check_risks
+from .reading import Column, read_column
+from .roles import ADVICE, check_decisions, check_names, read_scores
 from .sample import Sample
 
 
@@ -20,7 +21,7 @@ from .sample import Sample
 class Algorithms:
     """Algorithms with decisions (J, n), followed by fixed risk pairs (F, 2); ``names`` of all.
 
-    ``single`` tells whether the user passed one algorithm rather than a collection.
+    ``single``: whether the user passed one algorithm rather than a collection.
     """
 
     names: tuple[str, ...]
@@ -88,9 +89,7 @@ def _named(decisions: ArrayLike) -> tuple[dict[str, ArrayLike], bool]:
 def _distinct(named: list[tuple[str, ArrayLike]]) -> dict[str, ArrayLike]:
     if not named:
         raise InputError("bad-decisions", "`decisions` has no column: give the decisions of at least one algorithm.")
-    names = [name for name, _ in named]
-    if len(set(names)) < len(names):
-        raise InputError("bad-decisions", f"Algorithms must have different names, got {names}.")
+    check_names([name for name, _ in named])
     return dict(named)
 
 
@@ -98,31 +97,18 @@ def _read_decisions(
     name: str, values: ArrayLike, sample: Sample, randomised: bool, threshold: float | None
 ) -> FloatArray:
     label = f"decisions of {name!r}" if name != "the algorithm" else "decisions"
-    if threshold is not None:
-        if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not np.isfinite(threshold):
-            raise InputError("bad-option", f"`threshold` must be a finite number, got {threshold!r}.")
-        column = read_column(values, label)
-        if len(column.values) != sample.n_given:
-            raise InputError(
-                "length-mismatch",
-                f"{label} must have one value per row, {sample.n_given} in all; got {len(column.values)}.",
-            )
-        missing = column.missing[sample.rows]
-        score = to_float(column.values[sample.rows], label, "bad-decisions", "Give one number per row.")
-        bad = np.count_nonzero(missing | ~np.isfinite(score))
-        if bad:
-            raise InputError("bad-decisions", f"{label} have {bad} missing or infinite values; give a number per row.")
-        return (score > threshold).astype(float)
-    a = check_probabilities(values, label, sample.n_given, code="bad-decisions")[sample.rows]
-    between = np.count_nonzero((a > 0.0) & (a < 1.0))
-    if between and not randomised:
-        raise InputError(
-            "bad-decisions",
-            f"{between} of {len(a)} {label} lie strictly between 0 and 1. If they are scores, say where the cut "
-            "is: threshold=<number> decides 1 above it. If each really is the chance of deciding 1 (a lottery), "
-            "pass randomised=True; treating a score as a lottery flatters every alternative.",
-        )
-    return a
+    if threshold is None:
+        checked = check_probabilities(values, label, sample.n_given, code="bad-decisions", advice=ADVICE.scores)
+        a = checked[sample.rows]
+        if not randomised:
+            check_decisions(a, label)
+        return a
+    if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not np.isfinite(threshold):
+        raise InputError("bad-option", f"`threshold` must be a finite number, got {threshold!r}.")
+    column = read_column(values, label)
+    check_length(column.values, label, sample.n_given)
+    scores = read_scores(Column(column.at(sample.rows), column.missing[sample.rows]), label)
+    return (scores > threshold).astype(float)
 
 
 def _pairs_of(risks: Mapping[str, ArrayLike]) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from ..arrays import ArrayLike, BoolArray, FloatArray
-from ..data.checks import check_directions, check_risks
+from ..data.checks import check_directions, check_integer, check_risks
 from ..data.notebook import BLUE, GREEN, ORANGE, Picture
 from ..data.reading import Label
 from ..data.result import PlainDict, Result, axes_of, labels, plain_items
@@ -329,8 +329,7 @@ def fa_frontier(
 
 def frontier_angles(skew: Configuration, q_F: FloatArray, n_points: int) -> FloatArray:
     """Angles (n_points,) of the directions over which the frontier runs; ``q_F`` is that of the fairest point."""
-    if not isinstance(n_points, numbers.Integral) or n_points < 2:
-        raise InputError("bad-option", f"`n_points` must be a whole number of at least 2, got {n_points!r}.")
+    check_integer(n_points, "`n_points`", least=2)
     start, stop = np.pi, 1.5 * np.pi
     fairest = float(np.arctan2(q_F[1], q_F[0])) % (2.0 * np.pi)
     if skew == "r-skewed":

@@ -319,12 +319,12 @@ def as_seed(random_state: Seed) -> np.random.SeedSequence:
         return random_state
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
-    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
-    if random_state is None or (whole and random_state >= 0):
+    integer = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    if random_state is None or (integer and random_state >= 0):
         return np.random.SeedSequence(None if random_state is None else int(random_state))
     raise InputError(
         "bad-option",
-        "random_state must be None, a non-negative whole number, a numpy SeedSequence or a numpy Generator, "
+        "random_state must be None, a non-negative integer, a numpy SeedSequence or a numpy Generator, "
         f"not {random_state!r}.",
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,7 @@ def ask(
     capacity: float | None = None,
     n_alternatives: int = N_ALTERNATIVES,
     region: bool = True,
+    before_each: Callable[[], None] = lambda: None,
 ) -> Findings:
     """Ask everything that a report says about algorithms.
 
@@ -63,6 +64,8 @@ def ask(
         Alternatives listed per algorithm.
     region : bool
         Whether to compute the confidence set of the frontier; with a capacity there is none.
+    before_each : callable
+        Called before each question; it may raise an exception to stop.
 
     Returns
     -------
@@ -71,16 +74,25 @@ def ask(
     named = {str(name): values for name, values in algorithms.items()}
     if len(named) < len(algorithms):
         raise InputError("bad-decisions", f"Algorithms must have different names, got {list(map(str, algorithms))}.")
+    before_each()
+    tests = ask_lda(ff, named, randomised=randomised, capacity=capacity)
+    before_each()
+    distances = _distances(ff, named, randomised=randomised)
+    before_each()
+    alternatives = {
+        name: ff.alternatives({name: values}, n_alternatives, capacity=capacity, randomised=randomised)
+        for name, values in named.items()
+    }
+    before_each()
+    skew = ff.test_group_skew()
+    before_each()
     return Findings(
         capacity=capacity,
         risks={name: ff.risks(values) for name, values in named.items()},
-        tests=ask_lda(ff, named, randomised=randomised, capacity=capacity),
-        distances=_distances(ff, named, randomised=randomised),
-        alternatives={
-            name: ff.alternatives({name: values}, n_alternatives, capacity=capacity, randomised=randomised)
-            for name, values in named.items()
-        },
-        skew=ff.test_group_skew(),
+        tests=tests,
+        distances=distances,
+        alternatives=alternatives,
+        skew=skew,
         region=ff.frontier_confidence_set() if region and capacity is None else None,
     )
 

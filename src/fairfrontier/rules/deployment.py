@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from ..arrays import ArrayLike, FloatArray, IntArray
 from ..bootstrap.capacity import CappedFunction, cap
 from ..data.algorithms import Algorithms
-from ..data.checks import check_capacity
+from ..data.checks import check_capacity, check_integer
 from ..errors import InputError
 from ..fit import Bounds, Fit, attainable
 from ..frontier.sets import configuration, frontier_angles
@@ -102,8 +101,7 @@ def alternatives(
     """Find rules of the frontier that improve on an algorithm; see `FairFrontier.alternatives`."""
     fit = deployment.fit
     labels = fit.sample.groups.pair("The search for alternatives")
-    if not isinstance(n, numbers.Integral) or isinstance(n, bool) or n < 3:
-        raise InputError("bad-option", f"`n` must be an integer of at least 3, got {n!r}.")
+    check_integer(n, "`n`", least=3)
     if len(algorithms.names) != 1:
         raise InputError("bad-decisions", f"Alternatives are sought to one algorithm, got {len(algorithms.names)}.")
     halves = _halves(fit, capacity) if held_out else _whole(fit, capacity)

@@ -14,9 +14,9 @@ from ...data.checks import check_level
 from ...data.notebook import COLOURS, GREEN, GREY, ORANGE, Picture
 from ...data.reading import Label
 from ...data.result import ExplainedResult, PlainDict, Result, ResultsByName, axes_of, labels, plain, plain_items
+from ...data.wording import confidence_text
 from ...errors import EmptySetWarning, InputError
 from ...frontier.sets import Position
-from ...wording import confidence_text
 from .estimates import Fairest, Method, Metric
 
 _CASES: dict[Position, str] = {
