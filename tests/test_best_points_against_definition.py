@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 from support import plain
 from support.best_point_cases import U, circle, drawn_values, on_side, plain_part, plain_test, window
+from support.codes import group_codes
 from support.lda_cases import Case, rule_values, with_arc_ends
 from support.shared import shared_path
 from support.small_samples import fit, learned, rows
@@ -324,7 +325,7 @@ def test_rows_perpendicular_to_a_support_stay_untreated(directions):
     """Also where a direction of the window is the support up to rounding."""
     t = np.array([[2.0, 1.0], [2.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -2.0], [1.0, -1.0]])
     is_r = np.array([True, False, False, True, True, False])
-    scores = make_scores(np.arange(6.0), np.arange(1.0, 7.0) ** 2, t, is_r, np.ones(6))
+    scores = make_scores(np.arange(6.0), np.arange(1.0, 7.0) ** 2, t, group_codes(is_r), np.ones(6))
     context = DrawingContext(build_support_function(scores), B, np.random.SeedSequence(0))
     multipliers = plain.weights_of_draws(context.function, B, context.seed)
     for point, u in zip(extreme_points(context, U, directions, window=np.pi / 4), U, strict=True):

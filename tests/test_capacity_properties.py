@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import plain
 from support.capacity_cases import plain_rule, shares, some_capacity
+from support.codes import group_codes
 from support.small_samples import fit, rows
 
 from fairfrontier.bootstrap.capacity import CappedContext, cap, capped_feasible_set, fairest_direction, grid_directions
@@ -65,7 +66,7 @@ def test_everybody_as_capacity_leaves_the_feasible_set(seed):
     n = 150
     t, is_r = rng.normal(size=(n, 2)), rng.random(n) < 0.5
     dl = np.where(is_r, t[:, 0], t[:, 1]) + 0.3 * rng.normal(size=n)
-    whole = build_support_function(make_scores(rng.random(n), dl, t, is_r, rng.exponential(size=n)))
+    whole = build_support_function(make_scores(rng.random(n), dl, t, group_codes(is_r), rng.exponential(size=n)))
     unconstrained = feasible_set(whole.estimate)
     assert unconstrained.area > 0.1
     capped = capped_feasible_set(unconstrained, cap(whole, 1.0))

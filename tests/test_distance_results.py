@@ -421,8 +421,9 @@ def test_scores_and_wrong_lengths_are_refused():
 
 
 def test_where_no_case_accepts_anything_the_intervals_are_not_numbers():
-    assert _hull([]).shape == (2, 2)
-    assert np.isnan(_hull([])).all()
+    for nothing in ({}, {"crosses": None}):
+        assert _hull(nothing).shape == (2, 2)
+        assert np.isnan(_hull(nothing)).all()
     assert np.isnan(_union([{"crosses": None}])).all()
-    two = [np.array([[0.1, 0.3], [0.2, 0.5]]), np.array([[0.0, 0.2], [0.3, 0.4]])]
+    two = {"above": np.array([[0.1, 0.3], [0.2, 0.5]]), "below": np.array([[0.0, 0.2], [0.3, 0.4]]), "crosses": None}
     np.testing.assert_array_equal(_hull(two), [[0.0, 0.3], [0.2, 0.5]])

@@ -127,7 +127,7 @@ def test_log_loss_and_group_auc_by_a_plain_loop():
         z, z_train = (dl * (sample.group == 0))[held], (dl * (sample.group == 0))[~held]
         chosen = np.select([z == 1, z == -1], [p * within, p * (1 - within)], 1 - p)
         shares = np.select([z == 1, z == -1], [np.mean(z_train == 1), np.mean(z_train == -1)], np.mean(z_train == 0))
-        entry = nuisance.quality[(nuisance.quality.fold == fold) & (nuisance.quality.group == sample.groups[0])]
+        entry = nuisance.quality[(nuisance.quality.fold == fold) & (nuisance.quality.group == sample.groups.labels[0])]
         assert entry.log_loss.item() == pytest.approx(-np.mean(np.log(chosen)), abs=1e-5)
         assert entry.mean_log_loss.item() == pytest.approx(-np.mean(np.log(shares)))
     assert nuisance.group_auc == pytest.approx(roc_auc_score((sample.group == 0), probability), abs=1e-3)
@@ -176,7 +176,7 @@ def test_tuning_happens_once_or_in_every_fold():
 
 def tuned(learner, sample, dl):
     """What is tuned on all rows for group "red": a number of trees or a penalty."""
-    (value,) = cross_fit(sample, dl, learner, n_folds=2, random_state=0).tuning["r"].values()
+    (value,) = cross_fit(sample, dl, learner, n_folds=2, random_state=0).tuning[0].values()
     return getattr(value, "alpha", value)
 
 

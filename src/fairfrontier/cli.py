@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .audit.request import AuditRequest, Kind, Option, Value, options, override, read_config
-from .data.wording import printable
+from .data.messages import printable
 from .errors import FairFrontierError, InputError
 
 if TYPE_CHECKING:
@@ -242,6 +242,7 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
     from .audit.write import PAGE, RECORD, check_folder, write_audit
     from .data.checks import check_n_jobs
     from .progress import progress_bar
+    from .report.sentences import verdict_line
 
     check_n_jobs(jobs, "--jobs")
     console.print("\n".join(plan.lines()) + "\n")
@@ -249,25 +250,12 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
     with progress_bar("Auditing", show=True, lines=True) as progress:
         finished = run_audit(plan, n_jobs=jobs, progress=_unless_interrupted(progress))
     write_audit(finished, out)
-    for line in _verdicts(finished):
-        console.print(printable(line))
+    for algorithm in finished.record.algorithms:
+        console.print(printable(verdict_line(algorithm, finished.record)))
+    for warning in finished.record.warnings:
+        console.print(f"Note: {printable(warning)}")
     console.print(f"Report: {out / PAGE}\nRecord: {out / RECORD}")
     return finished
-
-
-def _verdicts(finished: Audit) -> list[str]:
-    """Return the verdict on each algorithm with its p-value, adjusted if there are several, and the warnings."""
-    from .inference.p_values import p_value_text
-
-    record, lines = finished.record, []
-    for algorithm in record["algorithms"]:
-        test = algorithm["lda"]
-        p_value = f"p-value {p_value_text(test['p_value'], record['alpha'])}"
-        if len(record["algorithms"]) > 1:
-            adjusted = p_value_text(test["p_value_adjusted"], record["alpha"])
-            p_value = f"adjusted p-value {adjusted}, unadjusted {p_value.removeprefix('p-value ')}"
-        lines.append(f"{algorithm['name']}: {algorithm['headline']} ({p_value})")
-    return lines + [f"Note: {warning}" for warning in record["warnings"]]
 
 
 _interrupted = threading.Event()

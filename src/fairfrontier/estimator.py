@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -40,8 +39,10 @@ from .learning import diagnostics
 from .learning.cross_fitting import Nuisance
 from .learning.diagnostics import Diagnostics
 from .learning.learners import read_learner
+from .report.findings import ask
 from .report.html import render
-from .report.record import make_record
+from .report.parts import make_record
+from .report.record import Record
 from .report.text import summary_text
 from .rules.alternatives import Alternatives
 from .rules.classifier import FrontierRule
@@ -54,6 +55,8 @@ Result = TypeVar("Result")
 
 class FairFrontier(BaseEstimator):  # type: ignore[misc]
     """Estimate the fairness-accuracy frontier of decision rules for two groups.
+
+    `fit` and `risks` accept more groups; whatever compares two risks asks for a pair of them.
 
     Parameters
     ----------
@@ -73,8 +76,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         questions of feasibility. Never used to claim a less discriminatory alternative.
     n_refits : int
         Number of refits of the correction; each costs as much as the cross-fitting without its tuning.
-    groups : (label, label), optional
-        The two groups in the order in which results list them; default: sorted labels, last one first.
+    groups : sequence of labels, optional
+        The groups in the order in which results list them, two or more; rows of others are left out. Default: all
+        labels sorted, last one first.
     folds : None, "independent" or integer array, optional
         None: stratified by group and binary outcome. "independent": each row's fold drawn by itself.
     learner_params : mapping, optional
@@ -94,8 +98,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    groups_ : (label, label)
-        Labels of the two groups, in the order of every pair of risks.
+    groups_ : tuple of labels (G,)
+        Labels of the groups, in the order of every list of risks.
     n_obs_ : int
         Rows used.
     sample_ : Sample
@@ -188,7 +192,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             Outcome; group.
         sample_weight, clusters, ids : columns (n,), optional
             Sampling weights; clusters (kept together in folds and bootstrap draws); names of the rows.
-        external_nuisance : array (n, 2), optional
+        external_nuisance : array (n, G), optional
             Your own out-of-fold predictions of E[(loss(1, y) - loss(0, y)) 1{group = g} | x], one column per
             group in the order of ``groups``; no learner is then fitted.
         lower, upper : number or column (n,), optional
@@ -262,7 +266,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     @property
     def support_functions_(self) -> tuple[SupportFunction, ...]:
         """Support functions of all repetitions of the cross-fitting."""
-        return tuple(plane.function for plane in self._fit().planes)
+        return tuple(plane.function for plane in self._fit().all_planes())
 
     @property
     def support_function_(self) -> SupportFunction:
@@ -272,7 +276,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     @property
     def regrets_(self) -> tuple[Regret | None, ...]:
         """Regrets of all repetitions."""
-        return tuple(plane.regret for plane in self._fit().planes)
+        return tuple(plane.regret for plane in self._fit().all_planes())
 
     @property
     def regret_(self) -> Regret | None:
@@ -757,7 +761,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         zoom : bool
             Show the corner with the frontier and the algorithms instead of the whole set.
         """
-        self._fit()
+        self._fit().plane("A plot of the frontier")
         try:
             from .report.figure import plot_frontier
         except ImportError as error:
@@ -795,8 +799,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         Path
             The file.
         """
-        record = self._record(decisions, title, randomised, capacity)
-        return _write(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
+        return _write(path, self._record(decisions, title, randomised, capacity).to_json())
 
     def report(
         self,
@@ -808,8 +811,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         capacity: float | None = None,
     ) -> Path:
         """Write a report for people: one HTML file that needs no network; arguments as for `to_json`."""
-        record = self._record(decisions, title, randomised, capacity)
-        return _write(path, render(record))
+        return _write(path, render(self._record(decisions, title, randomised, capacity)))
 
     def _record(
         self,
@@ -817,13 +819,12 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         title: str | None,
         randomised: bool,
         capacity: float | None,
-    ) -> dict[str, Any]:
-        self._fit()
+    ) -> Record:
+        self._fit().plane("A report on the frontier")
         named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
-        record = make_record(self, named or {}, randomised=randomised, capacity=capacity)
+        findings = ask(self, named or {}, randomised=randomised, capacity=capacity)
         shown = f"Audit of {', '.join(map(str, named))}" if named else "What is attainable"
-        created = datetime.now().isoformat(timespec="seconds")
-        return record | {"title": title or shown, "created": created}
+        return make_record(self, findings, title=title or shown, created=datetime.now())
 
     def _fit(self) -> Fit:
         """Return what was learned, asked with the present options."""

@@ -159,6 +159,11 @@ class Fit:
         self.sample.groups.pair(what)
         return self.planes[self.central]
 
+    def all_planes(self, what: str = "The frontier") -> tuple[Plane, ...]:
+        """Return the planes of all repetitions, or refuse ``what`` unless there are two groups."""
+        self.sample.groups.pair(what)
+        return self.planes
+
     def function(self, capacity: float | None = None) -> SupportFunction | CappedFunction:
         """Return the central repetition's support function, restricted to a capacity if there is one."""
         exact = self.plane().function
@@ -243,6 +248,8 @@ def learn(
             f"bias_correction={how.bias_correction!r} refits the learner, and with `external_nuisance` there is "
             "none to refit: leave one of them out.",
         )
+    if how.bias_correction is not None:
+        sample.groups.pair("The correction of the regret")
     rows = row_losses(loss, sample.y)
     if external is None:
         nuisance = _cross_fit(sample, rows, learner, how, options, seeds)

@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays import AnyArray, FloatArray, IntArray
 from ..errors import InputError
 from .groups import by_group
+from .messages import PYTHON, Interface, listed
 from .reading import (
     LARGEST,
     SMALLEST,
@@ -24,7 +25,6 @@ from .reading import (
     refuse_infinite,
     to_float,
 )
-from .wording import PYTHON, Interface, listed
 
 
 def read_outcome(

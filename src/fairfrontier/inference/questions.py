@@ -26,8 +26,8 @@ from .estimates import frontier, pareto_frontier, points_table
 from .group_skew import GroupSkewTest, group_skew_test
 from .group_skew import Method as SkewMethod
 from .lda.evidence import Evidence, Method, combine, lda_evidence
-from .lda.result import LDATest, LDATests, adjust
-from .points import Derivative, Kind, PointTests, algorithm_tests, frontier_process, frontier_tests
+from .lda.result import LDATests, judge
+from .points import Derivative, Kind, PointPValues, PointTests, algorithm_tests, frontier_process, frontier_tests
 from .regions import FrontierRegion, frontier_region, region_box
 
 Answer = TypeVar("Answer")
@@ -69,12 +69,16 @@ def lda_tests(
         )
     rates: list[FloatArray | None] = [fit.group_means(a) for a in algorithms.decisions]
     rates += [None] * len(algorithms.fixed)
-    bounded = fit.plane().function.scores.lower is not None
-    tests = [
-        LDATest(name, labels, method, level, evidence, rate, evidence.p_value, capacity, bounded)
-        for name, evidence, rate in zip(algorithms.names, combine(found, fit.central), rates, strict=True)
-    ]
-    return LDATests(dict(zip(algorithms.names, adjust(tests), strict=True)))
+    return judge(
+        algorithms.names,
+        combine(found, fit.central),
+        rates,
+        groups=labels,
+        method=method,
+        alpha=level,
+        capacity=capacity,
+        bounded=fit.plane().function.scores.lower is not None,
+    )
 
 
 def _check_lda(method: Method, directions: int | str | None, kinks: bool, capacity: float | None) -> int | None:
@@ -127,10 +131,7 @@ def confidence_region(fit: Fit, kind: Kind, *, alpha: float | None, directions: 
     n_directions = _grid(directions, "Regions are found")
     processes = [frontier_process(context, kind, n_directions) for context in fit.contexts()]
     curve = (frontier(fit) if kind == "fairness-accuracy" else pareto_frontier(fit)).points
-
-    def test(points: FloatArray) -> FloatArray:
-        return frontier_tests(processes, fit.central, points, labels, level).p_value
-
+    test = PointPValues(tuple(processes))
     box = region_box(curve, fit.plane().function)
     with progress_bar("Testing points of the plane", show=fit.options.verbose) as progress:
         return frontier_region(kind, test, curve, box, labels, level, fit.options.n_boot, progress=progress)
@@ -213,4 +214,10 @@ def estimated_feasible_set(fit: Fit) -> EstimatedFeasibleSet:
     """The set of attainable risk pairs with its inference; see `FairFrontier.feasible_set`."""
     plane = fit.plane("The feasible set")
     estimate = feasible_set(plane.function.estimate, plane.regret)
-    return EstimatedFeasibleSet(estimate.arcs, estimate.vertices, fit.contexts()[fit.central], fit.options.alpha)
+    return EstimatedFeasibleSet(
+        estimate.arcs,
+        estimate.vertices,
+        fit.contexts()[fit.central],
+        fit.options.alpha,
+        groups=fit.sample.groups.labels,
+    )

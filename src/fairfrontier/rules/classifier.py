@@ -22,7 +22,7 @@ from ..arrays import ArrayLike, FloatArray
 from ..bootstrap.capacity import NO_CUTOFF, CappedFunction, cap, find_cutoff
 from ..data.checks import check_bounds, check_capacity, check_n_jobs, check_probabilities
 from ..data.losses import Loss, get_loss
-from ..data.reading import LARGEST, SMALLEST, read_column, read_covariates, to_float
+from ..data.reading import LARGEST, SMALLEST, Table, read_column, read_covariates, to_float
 from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
 from ..errors import InputError, NotFittedError
@@ -152,7 +152,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             nuisance = cross_fit(
                 sample, losses.dl, learner, n_folds=self.n_folds, n_jobs=self.n_jobs, random_state=direction_seed
             )
-            bounds = Bounds(*self._bounds(sample.X, sample.n_obs))
+            bounds = Bounds(*self._bounds(sample.covariates, sample.n_obs))
             whole = attainable(sample, losses, nuisance.predictions[0], bounds)
             return whole if self.capacity is None else cap(whole, self.capacity)
 
@@ -171,7 +171,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.groups_, self.group_shares_ = sample.groups.labels, sample.groups.shares
         self.direction_, self._fitted = q, fitted
         self.cutoff_ = NO_CUTOFF
-        self._recalibrate(sample.X, sample.weight)
+        self._recalibrate(sample.covariates, sample.weight)
         return self
 
     def recalibrate(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -194,7 +194,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._recalibrate(table, weight)
         return self
 
-    def _recalibrate(self, table: Any, weight: FloatArray) -> None:
+    def _recalibrate(self, table: Table, weight: FloatArray) -> None:
         lower, upper = self._bounds(table, len(weight))
         if self.capacity is not None:
             self.cutoff_ = find_cutoff(self._k(table), weight, self.capacity, lower, upper - lower)
@@ -221,12 +221,12 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         chance = self.predict_proba(X)[:, 1]
         return self.classes_[(np.random.default_rng(random_state).random(len(chance)) < chance).astype(np.intp)]
 
-    def _k(self, table: Any) -> FloatArray:
+    def _k(self, table: Table) -> FloatArray:
         t, p = self._fitted.predict(table).delta_theta, self.direction_ / self.group_shares_
         k: FloatArray = t[:, 0] * p[0] + t[:, 1] * p[1]
         return k
 
-    def _read(self, X: ArrayLike) -> Any:
+    def _read(self, X: ArrayLike) -> Table:
         self.check_fitted()
         return self._covariates(X, reset=False)
 
@@ -235,11 +235,12 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "direction_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit` first.")
 
-    def _covariates(self, X: ArrayLike, *, reset: bool) -> Any:
+    def _covariates(self, X: ArrayLike, *, reset: bool) -> Table:
         """Return complete covariates: a frame with its columns, or an array of numbers."""
         with _scikit_learn_errors("bad-features"):
             if not nw.dependencies.is_into_dataframe(X):
-                return validate_data(self, X, reset=reset, dtype=np.float64)
+                array: FloatArray = validate_data(self, X, reset=reset, dtype=np.float64)
+                return array
             covariates = read_covariates(X)  # as a pandas frame, whose names every version of scikit-learn reads
             validate_data(self, covariates.table, skip_check_array=True, reset=reset)
         if covariates.missing:
@@ -249,7 +250,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("empty-data", "There are no rows: X has 0 sample(s).")
         return covariates.at(np.arange(len(covariates.table)))
 
-    def _bounds(self, table: Any, n: int) -> tuple[FloatArray, FloatArray]:
+    def _bounds(self, table: Table, n: int) -> tuple[FloatArray, FloatArray]:
         given = [_bound(name, value, table, n) for name, value in (("lower", self.lower), ("upper", self.upper))]
         return check_bounds(given[0], given[1], n)
 
@@ -301,7 +302,7 @@ def _scikit_learn_errors(code: str) -> Iterator[None]:
         raise InputError(next((own for part, own in known.items() if part in text), code), text) from error
 
 
-def _bound(name: str, value: Any, table: Any, n: int) -> FloatArray | None:
+def _bound(name: str, value: Any, table: Table, n: int) -> FloatArray | None:
     if value is None or (isinstance(value, numbers.Real) and not isinstance(value, bool)):
         return value  # type: ignore[return-value]
     if not callable(value):

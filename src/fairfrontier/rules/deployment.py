@@ -165,7 +165,7 @@ def _halves(fit: Fit, capacity: float | None) -> _Halves:
     own, n_jobs = losses.take(rows[0]), fit.options.n_jobs
     inner = cross_fit(first, own.dl, learner, n_folds=fit.learning.n_folds, n_jobs=n_jobs, random_state=fold_seed)
     fitted = fit_on_all(first, own.dl, learner, n_jobs=n_jobs, random_state=fit_seed)
-    pairs = (inner.predictions[0], fitted.predict(second.X).delta_theta)
+    pairs = (inner.predictions[0], fitted.predict(second.covariates).delta_theta)
     functions: list[SupportFunction | CappedFunction] = []
     for half, part, t in zip((first, second), rows, pairs, strict=True):
         exact = attainable(half, losses.take(part), t, fit.bounds.take(part))

@@ -19,6 +19,9 @@ from sklearn.linear_model import LogisticRegression
 
 from ..arrays import ArrayLike, FloatArray
 from ..data.losses import Loss
+from ..data.notebook import BLUE, ORANGE, Picture
+from ..data.reading import Label, Table
+from ..data.result import ExplainedResult, axes_of, labels
 from ..data.sample import Sample
 from ..errors import InputError
 from ..fit import Fitted, fit_of
@@ -33,12 +36,12 @@ from .preferences import Weights
 class LinearScore:
     """A linear score of standardised columns; ``model`` is None where every row is better treated, or none."""
 
-    columns: Any
+    columns: Sequence[Label] | None
     encoder: NumericColumns
     model: LogisticRegression | None
     constant: float
 
-    def predict(self, table: Any) -> FloatArray:
+    def predict(self, table: Table) -> FloatArray:
         """Return the score (n,)."""
         X = self.encoder.transform(_pick(table, self.columns))
         if self.model is None:
@@ -47,21 +50,40 @@ class LinearScore:
         return score
 
 
-@dataclass(frozen=True, slots=True)
-class Restriction:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Restriction(ExplainedResult):
     """What linearity costs in one direction, out of fold.
 
     ``risks`` and ``frontier_risks`` (2,) of the linear and of the unrestricted rule; ``loss`` is by how much the
-    weighted sum of risks that the direction stands for is larger under the linear rule, with ``standard_error``. Small
-    samples can make it negative.
+    weighted sum of risks that the rules of the direction minimise is larger under the linear rule, with
+    ``standard_error``. Small samples can make it negative.
     """
 
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     direction: FloatArray
     risks: FloatArray
     frontier_risks: FloatArray
     loss: float
     standard_error: float
+
+    @property
+    def heading(self) -> str:
+        """The question that is answered."""
+        return "What does it cost that the rule is linear?"
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "groups": labels(self.groups),
+            "direction": self.direction,
+            "risks": self.risks,
+            "frontier_risks": self.frontier_risks,
+            "loss": self.loss,
+            "standard_error": self.standard_error,
+        }
+
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.frontier_risks[None], BLUE, "unrestricted rule")
+        return plane.points(self.risks[None], ORANGE, "linear rule")
 
     def summary(self) -> str:
         """The sentences as one paragraph."""
@@ -108,13 +130,13 @@ random_state
         weights: Weights = None,
         capacity: float | None = None,
         *,
-        features: Sequence[Any] | None = None,
+        features: Sequence[Label] | None = None,
         C: float = 1.0,
         direction: ArrayLike | None = None,
         lower: Any = None,
         upper: Any = None,
         learner_params: Mapping[str, Any] | None = None,
-        groups: tuple[Any, Any] | None = None,
+        groups: tuple[Label, Label] | None = None,
         positive: Any = None,
         n_folds: int = 5,
         n_jobs: int | None = None,
@@ -146,7 +168,7 @@ random_state
         if not isinstance(self.C, numbers.Real) or isinstance(self.C, bool) or not self.C > 0.0:
             raise InputError("bad-option", f"`C` must be a positive number, got {self.C!r}; a usual choice is 1.")
         cost = (q / sample.groups.shares)[sample.group] * dl
-        table = _pick(sample.X, self.features)
+        table = _pick(sample.covariates, self.features)
         encoder = NumericColumns(standardise=True).fit(table, sample_weight=sample.weight)
         importance = np.abs(cost) * sample.weight
         used = np.flatnonzero(importance > 0.0)
@@ -168,7 +190,7 @@ random_state
         self.coef_ = pd.Series(coefficients, index=names)
         return score
 
-    def _k(self, table: Any) -> FloatArray:
+    def _k(self, table: Table) -> FloatArray:
         k: FloatArray = self._fitted.predict(table)
         return k
 
@@ -200,7 +222,7 @@ random_state
                     )
             part = clone(self)
             score = part.learn_score(sample.take(kept), losses.dl[kept], self.direction_)
-            selected[held] = score.predict(take_rows(sample.X, held)) > 0.0
+            selected[held] = score.predict(take_rows(sample.covariates, held)) > 0.0
         best = losses.of(fit.plane().function.treated(self.direction_))
         linear = losses.of(selected)
         means = [group_means(x, sample.group, sample.weight)[0] for x in (linear, best)]
@@ -212,13 +234,13 @@ random_state
         )
 
 
-def _pick(table: Any, columns: Any) -> Any:
+def _pick(table: Table, columns: Sequence[Label] | None) -> Table:
     if columns is None:
         return table
     if isinstance(columns, str) or not isinstance(columns, Iterable) or len(list(columns)) == 0:
         raise InputError("bad-features", f"`features` must be a list of at least one column, got {columns!r}.")
     try:
-        return table[list(columns)] if isinstance(table, pd.DataFrame) else table[:, list(columns)]
+        return table[list(columns)] if isinstance(table, pd.DataFrame) else table[:, np.array(columns)]
     except (KeyError, IndexError) as error:
         known = list(table.columns) if isinstance(table, pd.DataFrame) else f"0 to {table.shape[1] - 1}"
         text = f"`features` names columns that X does not have: {error}. Known: {known}."
