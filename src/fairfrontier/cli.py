@@ -295,7 +295,7 @@ def _value(option: Option, typed: Typed) -> Value:
 
 
 def _named_columns(typed: Sequence[str], flag: str) -> dict[str, str]:
-    from .data.roles import check_names
+    from .data.variables import check_names
 
     found = []
     for text in typed:

@@ -1,4 +1,4 @@
-"""Columns by their role: outcome, weights, decisions, scores. Each check of such a column is written here, once.
+"""The variables of a sample: outcome, weights, decisions, scores. Each check of such a column is written here, once.
 
 ``name`` is how messages call the column: the argument in Python, the option and the column on the command line.
 """
