@@ -19,9 +19,11 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from fairfrontier.wording import p_value_text
 from typer.testing import CliRunner
 
-from fairfrontier.audit import run
+from fairfrontier import FairFrontier
+from fairfrontier.audit import run as running
 from fairfrontier.audit.demo import demo_table
 from fairfrontier.audit.plan import make_plan
 from fairfrontier.audit.request import AuditRequest, read_config
@@ -253,6 +255,33 @@ def test_fail_on_lda_exits_with_3_when_one_is_shown_whatever_the_names(tmp_path)
     assert "<script>alert(1)" not in page
     assert "<i>f</i>" not in page
     assert read_config(out / "config.toml").resolved() == record["request"]
+
+
+def test_several_algorithms_pass_the_gate_together_by_adjusted_p_values(tmp_path):
+    rng, table = np.random.default_rng(1), small_table()
+    noise = {"first": 1.2, "second": 0.2, "third": 0.2, "fourth": 0.2}
+    for name, size in noise.items():  # all but the first are nearly as good as `by a`, to which there is none
+        table[name] = (table["a"] + size * rng.normal(size=len(table)) > 0.0).astype(int)
+    table.to_csv(tmp_path / "people.csv", index=False)
+    ff = FairFrontier(learner="factored-logit", n_folds=2, n_boot=199, groups=("m", "f"), random_state=0)
+    ff.fit(table[["a", "b"]], table["y"], sensitive_features=table["sex"])
+    p_value = ff.test_lda(table["first"]).p_value
+    assert 0.01 <= p_value <= 0.1
+    level = 2.0 * p_value
+    assert ff.test_lda(table["first"], alpha=level).verdict == "lda-shown"
+    words = [str(tmp_path / "people.csv"), "--outcome", "y", "--group", "sex", "--decision", "first"]
+    words += ["--features", "a,b", "--draws", "199", "--folds", "2", "--alpha", str(level), "--fail-on", "lda"]
+    others = [word for name in list(noise)[1:] for word in ("--algorithm", f"{name}={name}")]
+    done = CliRunner().invoke(app, ["audit", *words, *others, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    record = json.loads((tmp_path / "out" / "audit.json").read_text(encoding="utf-8"))
+    assert {algorithm["verdict"] for algorithm in record["algorithms"]} == {"no-evidence"}
+    tests = [algorithm["lda"] for algorithm in record["algorithms"]]
+    assert [test["p_value"] <= level for test in tests] == [True, False, False, False]
+    assert tests[0]["p_value"] == p_value
+    assert tests[0]["p_value_adjusted"] == pytest.approx(4.0 * p_value)
+    adjusted, alone = p_value_text(4.0 * p_value, level), p_value_text(p_value, level)
+    assert f"(p-value {adjusted}, adjusted for 4 algorithms; unadjusted {alone})\n" in done.output
 
 
 def test_dry_run_shows_the_plan_and_writes_nothing(people, tmp_path):
@@ -622,7 +651,7 @@ def test_more_ways_of_asking_are_shown_on_request():
 def test_only_the_way_that_decides_may_not_fail(monkeypatch):
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "score": "score", "threshold": 0.0, "draws": 99}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
-    fit = run.fit_variant
+    fit = running.fit_variant
     failing = None
 
     def fit_some(plan, variant, n_jobs):
@@ -630,7 +659,7 @@ def test_only_the_way_that_decides_may_not_fail(monkeypatch):
             raise LearnerError("It broke.")
         return fit(plan, variant, n_jobs)
 
-    monkeypatch.setattr(run, "fit_variant", fit_some)
+    monkeypatch.setattr(running, "fit_variant", fit_some)
     failing = True
     with pytest.raises(LearnerError, match="It broke"):
         run_audit(plan)
@@ -650,14 +679,14 @@ def test_warnings_of_distances_and_sets_are_told_once(monkeypatch):
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
     before = run_audit(plan).record.warnings
-    make_record = run.make_record
+    make_record = running.make_record
 
     def and_warn(*arguments, **options):
         for text in [*before, "The set is empty."]:
             warnings.warn(text, EmptySetWarning, stacklevel=2)
         return make_record(*arguments, **options)
 
-    monkeypatch.setattr(run, "make_record", and_warn)
+    monkeypatch.setattr(running, "make_record", and_warn)
     assert run_audit(plan).record.warnings == (*before, "The set is empty.")
 
 

@@ -35,7 +35,7 @@ CASES = {
         "groups names 'z', but the groups in sensitive_features are 'a' (2",
         {"groups": ("a", "z")},
     ),
-    "groups of another type": ("unknown-group", "groups names '1', '0'", {"g": [1, 0, 0, 1], "groups": ("1", "0")}),
+    "groups of another type": ("unknown-group", "names '1', '0'", {"g": [1, 0, 0, 1], "groups": ("1", "0")}),
     "mixed labels": ("unknown-group", "mixes numbers and strings", {"g": ["a", 1, 1, "a"]}),
     "mixed labels equal to python": (
         "unknown-group",

@@ -109,6 +109,8 @@ def test_everything_public_is_in_the_reference(site):
     reference = "".join(page.read_text() for page in (site / "api").glob("*.html"))
     for module in (fairfrontier, fairfrontier.datasets, results):
         for name in module.__all__:
+            if inspect.ismodule(getattr(module, name)):
+                continue
             place = "fairfrontier.results" if name in results.__all__ else module.__name__
             shown = name == "__version__" or f'id="{place}.{name}"' in reference
             assert shown or name in ("Compas", "Dataset"), f"{module.__name__}.{name}"

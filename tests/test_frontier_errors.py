@@ -31,12 +31,7 @@ def only_group(label, keep):
 
 # what is wrong: (changes to the constructor, changes to fit, code, fragment of the message)
 REFUSED = {
-    "one group": (
-        {},
-        {"sensitive_features": np.ones(N)},
-        "one-group",
-        "features has only one: 1.0 (60 rows)",
-    ),
+    "one group": ({}, {"sensitive_features": np.ones(N)}, "one-group", "features has only one: 1.0 (60 rows)"),
     "three groups and a correction of the regret": (
         {"bias_correction": "regret"},
         {"sensitive_features": np.arange(N) % 3},

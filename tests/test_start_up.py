@@ -76,6 +76,7 @@ def test_only_public_names_are_listed():
         "datasets",
         "errors",
         "evaluate",
+        "results",
     ]
 
 

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from . import datasets, errors
+    from . import datasets, errors, results
     from .data.losses import Loss, cost_loss
     from .data.risks import Risks
     from .estimator import FairFrontier
@@ -26,6 +26,7 @@ __all__ = [
     "datasets",
     "errors",
     "evaluate",
+    "results",
 ]
 
 _MODULES = {

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .audit.request import AuditRequest, Kind, Option, Value, options, override, read_config
-from .data.wording import printable
+from .data.messages import printable
 from .errors import FairFrontierError, InputError
 
 if TYPE_CHECKING:
@@ -242,6 +242,7 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
     from .audit.write import PAGE, RECORD, check_folder, write_audit
     from .data.checks import check_n_jobs
     from .progress import progress_bar
+    from .report.sentences import verdict_line
 
     check_n_jobs(jobs, "--jobs")
     console.print("\n".join(plan.lines()) + "\n")
@@ -249,21 +250,12 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
     with progress_bar("Auditing", show=True, lines=True) as progress:
         finished = run_audit(plan, n_jobs=jobs, progress=_unless_interrupted(progress))
     write_audit(finished, out)
-    for line in _verdicts(finished):
-        console.print(printable(line))
+    for algorithm in finished.record.algorithms:
+        console.print(printable(verdict_line(algorithm, finished.record)))
+    for warning in finished.record.warnings:
+        console.print(f"Note: {printable(warning)}")
     console.print(f"Report: {out / PAGE}\nRecord: {out / RECORD}")
     return finished
-
-
-def _verdicts(finished: Audit) -> list[str]:
-    """Return the verdict on each algorithm with its p-values, and the warnings."""
-    from .report.sentences import verdict_line
-
-    record = finished.record
-    return [
-        *(verdict_line(algorithm, record) for algorithm in record.algorithms),
-        *(f"Note: {warning}" for warning in record.warnings),
-    ]
 
 
 _interrupted = threading.Event()
@@ -303,7 +295,7 @@ def _value(option: Option, typed: Typed) -> Value:
 
 
 def _named_columns(typed: Sequence[str], flag: str) -> dict[str, str]:
-    from .data.roles import check_names
+    from .data.variables import check_names
 
     found = []
     for text in typed:

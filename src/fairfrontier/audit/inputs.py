@@ -11,9 +11,9 @@ import pandas as pd
 from ..arrays import AnyArray, FloatArray, IntArray
 from ..data.checks import check_probabilities
 from ..data.losses import get_loss
+from ..data.messages import COMMAND_LINE
 from ..data.reading import label_codes, read_column
-from ..data.roles import Advice, check_decisions, check_names, read_outcome, read_scores, read_weights
-from ..data.wording import COMMAND_LINE
+from ..data.variables import Advice, check_decisions, check_names, read_outcome, read_scores, read_weights
 from ..errors import InputError
 from .columns import as_labels, merged, values_of
 from .request import AuditRequest

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from ..data.wording import printable
+from ..data.messages import printable
 from .columns import as_labels
 from .inputs import Inputs, algorithms_of, clusters_of, outcome_of, weights_of
 from .request import AuditRequest

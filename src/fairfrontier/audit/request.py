@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from ..data.wording import did_you_mean, shown
+from ..data.messages import did_you_mean, shown
 from ..errors import InputError
 
 Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str] | None

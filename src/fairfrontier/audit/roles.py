@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ..data.wording import did_you_mean, listed
+from ..data.messages import did_you_mean, listed
 from ..errors import InputError
 from .request import AuditRequest
 

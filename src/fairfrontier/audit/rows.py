@@ -10,8 +10,8 @@ import pandas as pd
 
 from ..arrays import AnyArray, BoolArray, IntArray
 from ..data.groups import outside_groups, read_groups, two_groups_needed
+from ..data.messages import COMMAND_LINE
 from ..data.reading import read_column
-from ..data.wording import COMMAND_LINE
 from ..errors import InputError
 from .columns import as_labels
 from .request import CHOOSE_TWO, AuditRequest

@@ -142,7 +142,7 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         n_rep=request.repetitions,
         n_boot=request.draws,
         alpha=request.alpha,
-        groups=(plan.inputs.groups[0], plan.inputs.groups[1]),
+        groups=plan.inputs.groups,
         n_jobs=n_jobs,
         random_state=variant.seed,
     )

@@ -13,8 +13,8 @@ from ..arrays import ArrayLike, FloatArray
 from ..errors import InputError
 from .checks import check_length, check_probabilities, check_risks
 from .reading import Column, read_column
-from .roles import ADVICE, check_decisions, check_names, read_scores
 from .sample import Sample
+from .variables import ADVICE, check_decisions, check_names, read_scores
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..arrays import AnyArray, ArrayLike, FloatArray, IntArray
 from ..errors import InputError
+from .messages import shown
 from .reading import LARGEST, SMALLEST, read_column, to_float
-from .wording import shown
 
 MIN_DRAWS = 99
 """Fewest draws that any procedure accepts."""

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..arrays import AnyArray, FloatArray, IntArray
 from ..errors import InputError
+from .messages import PYTHON, Interface, listed, shown
 from .reading import Column, Label, label_codes
-from .wording import PYTHON, Interface, listed, shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)

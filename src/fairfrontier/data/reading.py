@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..arrays import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from ..errors import InputError
-from .wording import shown
+from .messages import shown
 
 Label: TypeAlias = Hashable
 Table: TypeAlias = pd.DataFrame | FloatArray

@@ -18,7 +18,7 @@ from .reading import (
     read_column,
     read_covariates,
 )
-from .roles import read_outcome, read_weights
+from .variables import read_outcome, read_weights
 
 
 @dataclass(frozen=True, slots=True)

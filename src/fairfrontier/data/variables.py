@@ -1,4 +1,4 @@
-"""Columns by their role: outcome, weights, decisions, scores. Each check of such a column is written here, once.
+"""The variables of a sample: outcome, weights, decisions, scores. Each check of such a column is written here, once.
 
 ``name`` is how messages call the column: the argument in Python, the option and the column on the command line.
 """
@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays import AnyArray, FloatArray, IntArray
 from ..errors import InputError
 from .groups import by_group
+from .messages import PYTHON, Interface, listed
 from .reading import (
     LARGEST,
     SMALLEST,
@@ -24,7 +25,6 @@ from .reading import (
     refuse_infinite,
     to_float,
 )
-from .wording import PYTHON, Interface, listed
 
 
 def read_outcome(
