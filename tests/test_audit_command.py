@@ -19,7 +19,6 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
-from fairfrontier.wording import p_value_text
 from typer.testing import CliRunner
 
 from fairfrontier import FairFrontier
@@ -30,6 +29,7 @@ from fairfrontier.audit.request import AuditRequest, read_config
 from fairfrontier.audit.run import run_audit, variants
 from fairfrontier.audit.table import EXACT, TableFile
 from fairfrontier.cli import app
+from fairfrontier.data.wording import p_value_text
 from fairfrontier.errors import EmptySetWarning, InputError, LearnerError
 from fairfrontier.inference import questions
 from fairfrontier.report.sentences import CHIPS, HEADLINES

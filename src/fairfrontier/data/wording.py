@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
+
+ABSENT = "n/a"
+"""What is written for a number that does not exist."""
 
 
 def confidence_text(alpha: float) -> str:
