@@ -120,9 +120,20 @@ def frontier_point_tests(
         raise InputError("bad-option", f"`derivative` must be one of {list(get_args(Derivative))}, got {derivative!r}.")
     if len(algorithms.fixed):
         processes = [frontier_process(context, kind, n_directions) for context in fit.contexts()]
-        return frontier_tests(processes, fit.central, algorithms.fixed, labels, level, derivative)
+        return frontier_tests(
+            processes, fit.central, algorithms.fixed, groups=labels, alpha=level, derivative=derivative
+        )
     losses = fit.row_losses.of(algorithms.decisions)
-    return algorithm_tests(fit.contexts(), fit.central, kind, losses, labels, level, n_directions, derivative)
+    return algorithm_tests(
+        fit.contexts(),
+        fit.central,
+        kind,
+        losses,
+        groups=labels,
+        alpha=level,
+        directions=n_directions,
+        derivative=derivative,
+    )
 
 
 def confidence_region(fit: Fit, kind: Kind, *, alpha: float | None, directions: int) -> FrontierRegion:
@@ -134,7 +145,9 @@ def confidence_region(fit: Fit, kind: Kind, *, alpha: float | None, directions: 
     test = PointPValues(tuple(processes))
     box = region_box(curve, fit.plane().function)
     with progress_bar("Testing points of the plane", show=fit.options.verbose) as progress:
-        return frontier_region(kind, test, curve, box, labels, level, fit.options.n_boot, progress=progress)
+        return frontier_region(
+            kind, test, curve, box, groups=labels, alpha=level, n_boot=fit.options.n_boot, progress=progress
+        )
 
 
 def _grid(directions: int, what: str) -> int:
@@ -153,7 +166,9 @@ def candidate_tests(
     if len(first) != len(second):
         raise InputError("bad-risks", f"R and B must be equally many points, got {len(first)} and {len(second)}.")
     n_directions = check_n_directions(directions)
-    return best_point_tests(fit.contexts(), fit.central, first, second, labels, level, n_directions)
+    return best_point_tests(
+        fit.contexts(), fit.central, first, second, groups=labels, alpha=level, directions=n_directions
+    )
 
 
 def skew_test(fit: Fit, *, alpha: float | None = None, method: SkewMethod = "sharp") -> GroupSkewTest:

@@ -207,6 +207,7 @@ def find_alternatives(
     frontier_directions: FloatArray,
     e_choosing: FloatArray,
     current: Current,
+    *,
     groups: tuple[Label, Label],
     n: int,
     evaluated: str,

@@ -116,10 +116,10 @@ def alternatives(
         _frontier_directions(halves.choosing),
         e,
         current,
-        labels,
-        int(n),
-        halves.evaluated,
-        AlternativeRules(deployment, capacity),
+        groups=labels,
+        n=int(n),
+        evaluated=halves.evaluated,
+        make_rule=AlternativeRules(deployment, capacity),
     )
 
 
