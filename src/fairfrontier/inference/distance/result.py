@@ -119,8 +119,8 @@ class FairestPoint(Result):
 class DistanceInterval(ExplainedResult):
     """Distance between an algorithm's risks and the fairest point, with its confidence interval.
 
-    ``name`` and ``risk`` (2,) of the algorithm, and ``number``, its position among those asked about. The interval is the union over the cases of where the feasible set may
-    lie; `cases` lists what each contributed.
+    ``name`` and ``risk`` (2,) of the algorithm, and ``number``, its position among those asked about. The interval is
+    the union over the cases of where the feasible set may lie; `cases` lists what each contributed.
     """
 
     name: str
