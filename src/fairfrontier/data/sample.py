@@ -12,6 +12,7 @@ from ..errors import DroppedRowsWarning, InputError
 from .groups import Groups, by_group, make_groups, outside_groups, read_groups
 from .reading import (
     Column,
+    Covariates,
     Label,
     Table,
     label_codes,
@@ -171,60 +172,74 @@ def make_sample(
     """
     if missing not in ("raise", "drop"):
         raise InputError("bad-option", f'missing must be "raise" or "drop"; got {missing!r}.')
-    covariates = None if X is None else read_covariates(X)
-    given = {
-        "y": y,
-        "sensitive_features": sensitive_features,
-        "sample_weight": sample_weight,
-        "clusters": clusters,
-        "ids": ids,
-    }
-    columns = {
-        name: read_column(values, name)
-        for name, values in given.items()
-        if values is not None or name in ("y", "sensitive_features")
-    }
-    lengths = {name: column.values.size for name, column in columns.items()}
-    if covariates is not None:
-        lengths = {"X": len(covariates.table)} | lengths
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise InputError("length-mismatch", f"All inputs must have the same number of rows, but {listed}. Align them.")
-    if not lengths["y"]:
-        raise InputError("empty-data", "There are no rows. Check how the data were read or filtered.")
-
-    group = columns["sensitive_features"]
+    given = _read_columns(X, {"y": y, "sensitive_features": sensitive_features}, sample_weight, clusters, ids)
+    columns, group = given.columns, given.columns["sensitive_features"]
     outside = outside_groups(group, groups)
-    kept = np.ones(lengths["y"], dtype=bool)
+    kept = np.ones(given.n_rows, dtype=bool)
     for positions in outside.values():
         kept[positions] = False
-    gaps = {name: column.missing & kept for name, column in columns.items() if name != "ids"}
-    if covariates is not None:
-        gaps |= {name: gap & kept for name, gap in covariates.missing.items()}
-    rows, dropped = _complete_rows(gaps, kept, group, missing)
+    rows, dropped = _complete_rows({name: gap & kept for name, gap in given.gaps().items()}, kept, group, missing)
 
     codes, labels = read_groups(group.at(rows), groups)
     outcome = read_outcome(columns["y"].at(rows), positive=positive, binary=binary)
-    table = None if covariates is None else covariates.at(rows)
     weight = np.ones(rows.size)
-    if sample_weight is not None:
+    if "sample_weight" in columns:
         weight = read_weights(columns["sample_weight"].at(rows), codes, labels)
     cluster_codes = None
-    if clusters is not None:
+    if "clusters" in columns:
         cluster_codes = label_codes(columns["clusters"].at(rows), "clusters", "bad-option")[0]
     return Sample(
         y=outcome,
         group=codes,
         groups=make_groups(labels, codes, weight),
         weight=weight,
-        X=table,
+        X=None if given.covariates is None else given.covariates.at(rows),
         clusters=cluster_codes,
-        ids=None if ids is None else columns["ids"].with_none()[rows],
+        ids=columns["ids"].with_none()[rows] if "ids" in columns else None,
         dropped=dropped,
         left_out={label: len(positions) for label, positions in outside.items()},
         rows=rows,
-        weighted=sample_weight is not None,
+        weighted="sample_weight" in columns,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What users gave, read: covariates, and the other columns by name, all of the same length."""
+
+    covariates: Covariates | None
+    columns: Mapping[str, Column]
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.columns["y"].values.size)
+
+    def gaps(self) -> dict[str, BoolArray]:
+        """Return where values are missing that are needed, by name."""
+        gaps = {name: column.missing for name, column in self.columns.items() if name != "ids"}
+        return gaps if self.covariates is None else gaps | self.covariates.missing
+
+
+def _read_columns(
+    X: ArrayLike | None,
+    needed: Mapping[str, ArrayLike],
+    sample_weight: ArrayLike | None,
+    clusters: ArrayLike | None,
+    ids: ArrayLike | None,
+) -> _Given:
+    covariates = None if X is None else read_covariates(X)
+    columns = {name: read_column(values, name) for name, values in needed.items()}
+    for name, values in (("sample_weight", sample_weight), ("clusters", clusters), ("ids", ids)):
+        if values is not None:
+            columns[name] = read_column(values, name)
+    lengths = {} if covariates is None else {"X": len(covariates.table)}
+    lengths |= {name: column.values.size for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise InputError("length-mismatch", f"All inputs must have the same number of rows, but {listed}. Align them.")
+    if not lengths["y"]:
+        raise InputError("empty-data", "There are no rows. Check how the data were read or filtered.")
+    return _Given(covariates, columns)
 
 
 def _complete_rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TypeVar, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -29,8 +29,6 @@ from .lda.evidence import Evidence, Method, combine, lda_evidence
 from .lda.result import LDATests, judge
 from .points import Derivative, Kind, PointPValues, PointTests, algorithm_tests, frontier_process, frontier_tests
 from .regions import FrontierRegion, frontier_region, region_box
-
-Answer = TypeVar("Answer")
 
 
 def algorithms_of(fit: Fit, asked: Asked) -> Algorithms:
