@@ -47,7 +47,11 @@ CASES = {
     "groups in a string": ("bad-option", "two or more different labels", {"groups": "ab"}),
     "groups repeated": ("bad-option", "two or more different labels", {"groups": ("a", "a")}),
     "one group chosen": ("bad-option", "two or more different labels", {"groups": ("a",)}),
-    "one of three unknown": ("unknown-group", "names 'c', but the groups present are", {"groups": ("a", "b", "c")}),
+    "one of three unknown": (
+        "unknown-group",
+        "names 'c', but the groups in sensitive_features are",
+        {"groups": ("a", "b", "c")},
+    ),
     "unknown treatment of missing": ("bad-option", "'impute'", {"missing": "impute"}),
     "mixed clusters": ("bad-option", "clusters mixes", {"clusters": ["a", 1, 2, 3]}),
     "constant outcome": ("constant-outcome", "y is 1 in all 4 rows", {"y": [1, 1, 1, 1]}),
