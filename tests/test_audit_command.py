@@ -359,7 +359,7 @@ SCORED = {"--decision": None, "--score": "score"}
         ({"--seed": "-1"}, "--seed must be an integer of at least 0"),
         ({"--jobs": "0"}, "--jobs must be an integer other than 0 (-1: all processors); got 0."),
         ({"--learner": "forrest"}, "No learner is called 'forrest'. Did you mean 'forest'"),
-        ({"--loss": "quadratic"}, "quadratic"),
+        ({"--loss": "quadratic"}, "No loss is called 'quadratic'. Known names: classification, squared."),
         ({"--fail-on": "gap"}, "--fail-on accepts only 'lda'; got 'gap'."),
         ({"--weights": "kind"}, "--weights 'kind' must hold numbers, but it has "),
         ({"--config": "absent.toml"}, "cannot be read: No such file"),

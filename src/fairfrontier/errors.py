@@ -4,6 +4,22 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+__all__ = [
+    "ERROR_CODES",
+    "CapacityWarning",
+    "DroppedRowsWarning",
+    "EmptySetWarning",
+    "FairFrontierError",
+    "FairFrontierWarning",
+    "GroupDeterminedWarning",
+    "InputError",
+    "LearnerError",
+    "MarginWarning",
+    "MissingDependencyError",
+    "NotFittedError",
+    "WeakLearnerWarning",
+]
+
 ERROR_CODES: Mapping[str, str] = MappingProxyType(
     {
         "empty-data": "There are no rows, or no columns, to work with.",
@@ -127,3 +143,7 @@ def __getattr__(name: str) -> type[FairFrontierError]:
         __qualname__ = name
 
     return globals().setdefault(name, NotFittedError)  # type: ignore[no-any-return]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

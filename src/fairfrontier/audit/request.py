@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from ..data.messages import did_you_mean, shown
+from ..data.messages import COMMAND_LINE, did_you_mean, shown
 from ..errors import InputError
 
 Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str] | None
@@ -212,7 +212,7 @@ def _check_names(request: AuditRequest) -> None:
     from ..data.losses import get_loss
     from ..learning.learners import resolve_learner
 
-    get_loss(request.loss)
+    get_loss(request.loss, COMMAND_LINE)
     resolve_learner(request.learner)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..arrays import ArrayLike
 from ..data.risks import Risks
-from ..errors import InputError
+from ..data.variables import check_names
 from ..inference.distance.result import DistanceInterval, DistanceIntervals
 from ..inference.group_skew import GroupSkewTest
 from ..inference.lda.result import LDATest, LDATests
@@ -71,9 +71,8 @@ def ask(
     -------
     Findings
     """
+    check_names([str(name) for name in algorithms])
     named = {str(name): values for name, values in algorithms.items()}
-    if len(named) < len(algorithms):
-        raise InputError("bad-decisions", f"Algorithms must have different names, got {list(map(str, algorithms))}.")
     before_each()
     tests = ask_lda(ff, named, randomised=randomised, capacity=capacity)
     before_each()
