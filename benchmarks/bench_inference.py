@@ -24,12 +24,12 @@ N_BOOT = 1000
 def sample(n, seed=0):
     """Return a support function and the losses of a mediocre algorithm, with informative nuisances."""
     rng = np.random.default_rng(seed)
-    is_r = rng.random(n) < 0.6
+    group = np.where(rng.random(n) < 0.6, 0, 1)
     signal = np.tanh(rng.normal(size=(n, 2)))
-    own = np.where(is_r, signal[:, 0], signal[:, 1])
+    own = np.where(group == 0, signal[:, 0], signal[:, 1])
     y = (rng.random(n) < 0.5 - 0.4 * own).astype(float)
     t = 0.8 * signal * np.array([0.6, 0.4])
-    scores = make_scores(y, 1.0 - 2.0 * y, t, is_r, np.ones(n))
+    scores = make_scores(y, 1.0 - 2.0 * y, t, group, np.ones(n))
     decisions = (rng.random(n) < 0.5 - 0.2 * own).astype(float)
     return build_support_function(scores), (y + decisions * (1.0 - 2.0 * y))[None]
 
@@ -61,7 +61,7 @@ def published(function, losses, n_directions, n_boot, seed=0):
     s = function.scores
     n, step = function.n_obs, step_size(function.n_obs)
     rng = np.random.default_rng(seed)
-    by_group = np.column_stack([s.is_r, ~s.is_r]).astype(float)
+    by_group = np.column_stack([s.group == 0, s.group == 1]).astype(float)
     L0, DL, Z = s.l0[:, None] * by_group, s.dl[:, None] * by_group, losses[0][:, None] * by_group
     half = unit_circle(n_directions, 0.75 * np.pi, 1.75 * np.pi, endpoint=True)
     circle = unit_circle(n_directions, endpoint=True)
@@ -114,7 +114,7 @@ def run() -> dict:
         if n == 10_000:
             figures["paper_exact_units_10000"] = seconds(lda, *rows, method="paper") / one
     function, losses = sample(50_000)
-    centre = group_means(losses[0], function.scores.is_r, function.scores.weight)[0]
+    centre = group_means(losses[0], function.scores.group, function.scores.weight)[0]
     candidates = centre + 0.05 * np.random.default_rng(2).normal(size=(5000, 2))
     frontier_set(small, candidates[:9], 99)  # compile
     figures["frontier_set_units_50000"] = seconds(frontier_set, function, candidates, repeat=1) / unit(50_000)

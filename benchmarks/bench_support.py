@@ -22,12 +22,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def sample(n, seed=0):
-    """Return l0, dl, t, is_r and weight of a generated sample under classification loss."""
+    """Return l0, dl, t, group and weight of a generated sample under classification loss."""
     rng = np.random.default_rng(seed)
     t = rng.normal(size=(n, 2))
-    is_r = rng.random(n) < 0.6
+    group = np.where(rng.random(n) < 0.6, 0, 1)
     y = (rng.random(n) < 0.5).astype(float)
-    return y, 1.0 - 2.0 * y, t, is_r, np.ones(n)
+    return y, 1.0 - 2.0 * y, t, group, np.ones(n)
 
 
 def fast(rows, q):
@@ -35,9 +35,9 @@ def fast(rows, q):
     return build_support_function(make_scores(*rows)).estimate.h(q)
 
 
-def by_group(values, is_r):
-    """Two columns: the values of the rows of group r, of group b, zero elsewhere."""
-    return np.column_stack([np.where(is_r, values, 0.0), np.where(is_r, 0.0, values)])
+def by_group(values, group):
+    """Two columns: the values of the rows of the first group, of the second one, zero elsewhere."""
+    return np.column_stack([np.where(group == code, values, 0.0) for code in (0, 1)])
 
 
 def formula(L0, DL, t, mu, q):
@@ -84,8 +84,8 @@ def run(n=1_000_000, n_directions=1000, n_timed=50) -> dict:
     """Time both on one thread (best of several), compare their values, and measure the memory."""
     q = unit_circle(n_directions, 0.001)
     rows = sample(n)
-    l0, dl, t, is_r, _ = rows
-    L0, DL, mu = by_group(l0, is_r), by_group(dl, is_r), np.array([is_r.mean(), 1.0 - is_r.mean()])
+    l0, dl, t, group, _ = rows
+    L0, DL, mu = by_group(l0, group), by_group(dl, group), np.array([1.0 - group.mean(), group.mean()])
     some = q[:: n_directions // n_timed]
     fast(sample(1000), q)  # compile
     seconds, reference_seconds = [], []

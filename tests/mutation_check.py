@@ -29,35 +29,23 @@ import signal
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ["CI"] = "1"  # hypothesis tries the same examples every time
-
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "fairfrontier"
 STORE = ROOT / ".mutation"
-MODULES = ("frontier.sweep", "frontier.support", "bootstrap.exact")
-MODULES += tuple(
-    ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
-    for path in sorted((PACKAGE / "inference").rglob("[!_]*.py"))
-)
-KERNEL_TESTS = (
-    *("support_against_definition", "sets_against_definition", "bootstrap_against_definition"),
-    *("lda_against_definition", "lda_results", "regions_against_definition"),
-    *("distance_against_definition", "distance_results", "fairest_point_against_definition"),
-    *("best_points_against_definition", "group_skew_against_definition", "group_skew_searches"),
-    "group_skew_verdicts",
-)
-OTHER_TESTS = (
-    *("inference_errors", "support_against_r", "inference_against_r", "frontier_errors", "frontier_properties"),
-    *("capacity_against_definition", "regret_against_definition", "invariances"),
-)
+MUTATED = ("frontier/sweep.py", "frontier/support.py", "bootstrap/exact.py", "inference/**/[!_]*.py")
+"""Modules to mutate, below the package; a star stands for any name."""
+KERNEL_TESTS = ("support_*_definition", "sets_*", "bootstrap_*", "lda_against_*", "lda_results*", "regions_*")
+KERNEL_TESTS += ("distance_*", "fairest_point_*", "best_points_*", "group_skew_*")
+"""Tests, `tests/test_*.py` by name, that run with kernels as plain Python too."""
+OTHER_TESTS = ("inference_errors*", "support_against_r", "inference_against_r", "frontier_errors*")
+OTHER_TESTS += ("frontier_properties*", "capacity_against_*", "regret_*", "invariances*")
 EXAMPLES = 15
 """Most examples of a property-based test."""
 LONGEST_TEST = 3.0
@@ -104,6 +92,20 @@ class Mutant:
     @property
     def name(self) -> str:
         return f"{self.module}:{self.line} [{self.node}.{self.variant}] {self.was} -> {self.becomes}"
+
+
+def found_by(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    """Files below a folder in the order of the patterns; each pattern must match one, so that no list goes stale."""
+    found: dict[Path, None] = {}
+    for pattern in patterns:
+        own = sorted(folder.glob(pattern))
+        if not own:
+            raise FileNotFoundError(f"mutation_check.py names {folder.name}/{pattern}, but there is no such file")
+        found |= dict.fromkeys(own)
+    return list(found)
+
+
+MODULES = tuple(".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in found_by(PACKAGE, MUTATED))
 
 
 def source_of(module: str) -> Path:
@@ -297,8 +299,10 @@ def load_as(kind: str) -> None:
     few_examples()
 
 
-def test_files(kind: str) -> list[str]:
-    return [f"tests/test_{name}.py" for name in KERNEL_TESTS + (OTHER_TESTS if kind == "compiled" else ())]
+def tests_for(kind: str) -> list[str]:
+    names = KERNEL_TESTS + (OTHER_TESTS if kind == "compiled" else ())
+    paths = found_by(ROOT / "tests", [f"test_{name}.py" for name in names])
+    return [str(path.relative_to(ROOT)) for path in paths]
 
 
 def record(kind: str) -> None:
@@ -308,7 +312,7 @@ def record(kind: str) -> None:
         signal.signal(number, raise_too_long)
     recorder = Recorder(kind)
     recorder.coverage.start()
-    pytest.main([*OPTIONS, "--tb=line", *test_files(kind)], plugins=[recorder])
+    pytest.main([*OPTIONS, "--tb=line", *tests_for(kind)], plugins=[recorder])
     recorder.coverage.stop()
     recorder.keep()
 
@@ -431,7 +435,7 @@ def passes(mutant: Mutant | None, items: list[pytest.Item]) -> bool:
                 return False
         return True
     for name in list(sys.modules):  # the module itself changes: load everything anew
-        if name.startswith(("fairfrontier", "test_")) or name in ("plain", "people", "conftest"):
+        if name.split(".")[0] in ("fairfrontier", "support", "conftest") or name.startswith("test_"):
             del sys.modules[name]
     load_instead({mutant.module: mutated_tree(mutant)})
     return pytest.main([*OPTIONS, "-x", "--tb=no", *(item.nodeid for item in items)]) == 0
@@ -462,7 +466,7 @@ def run(kind: str, given: argparse.Namespace) -> None:
     done = results()
     left = [m for m in chosen if m.name not in done or (given.again and done[m.name]["outcome"] == "survived")]
     load_as(kind)
-    pytest.main([*OPTIONS, *test_files(kind)], plugins=[Trial(left, known, given.first, given.patience)])
+    pytest.main([*OPTIONS, *tests_for(kind)], plugins=[Trial(left, known, given.first, given.patience)])
 
 
 def report() -> None:
@@ -477,11 +481,15 @@ def report() -> None:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # before any numerical library is loaded
+    os.environ["CI"] = "1"  # hypothesis tries the same examples every time
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=["record", "run", "report"])
     parser.add_argument("--sample", type=int, default=10**9, help="how many mutants (default: all)")
     parser.add_argument("--part", default="1/1", help="this part of them, as 1/2 and 2/2 for two processes")
-    parser.add_argument("--only", nargs="+", default=[""], help="only mutants whose names start like this, as sweep:41")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], help="only mutants whose names start like this, as frontier.sweep:41"
+    )
     parser.add_argument("--first", nargs="+", default=[], help="new tests, by part of their names: tried first")
     parser.add_argument("--again", action="store_true", help="try survivors again")
     parser.add_argument("--patience", type=float, default=15.0, help="seconds of computing for a mutant's tests")

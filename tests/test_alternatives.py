@@ -127,7 +127,7 @@ def plain_line(y, g, w, chance, a, clusters=None):
         line[f"se {label}"] = error(influence[:, j], clusters)
         gains.append(risk_now[j] - risk[j])
         errors.append(error(influence_now[:, j] - influence[:, j], clusters))
-        line[f"treated {label}"] = mean_and_influence(chance, g, w)[0][j]
+        line[f"selection rate {label}"] = mean_and_influence(chance, g, w)[0][j]
     side, side_now = np.sign(risk[0] - risk[1]), np.sign(risk_now[0] - risk_now[1])
     gains.append(abs(risk_now[0] - risk_now[1]) - abs(risk[0] - risk[1]))
     moved = side_now * (influence_now[:, 0] - influence_now[:, 1]) - side * (influence[:, 0] - influence[:, 1])
@@ -392,7 +392,7 @@ def test_alternatives_within_a_capacity(capacity):
         chances.append(chance)
     assert len(found) == 6
     check_table(found, y, g, np.ones(n), chances, now)
-    treated = found.table[["treated women", "treated men"]].to_numpy() @ mu
+    treated = found.table[["selection rate women", "selection rate men"]].to_numpy() @ mu
     np.testing.assert_allclose(treated, [chance.mean() for chance in chances])
     assert (treated <= capacity + 1e-9).all()
     for i in (0, 5):
@@ -438,7 +438,7 @@ def test_halves_of_a_sample(seed):
     half = make_sample(X, y, g, clusters=clusters, sample_weight=np.arange(1.0, 102.0)).take(first)
     np.testing.assert_array_equal(half.X, X[first])
     np.testing.assert_array_equal(half.weight, first + 1.0)
-    np.testing.assert_array_equal(half.is_r, g[first] == "women")
+    np.testing.assert_array_equal(half.group == 0, g[first] == "women")
     assert half.clusters.max() == len(set(clusters[first])) - 1
     assert len(set(zip(half.clusters.tolist(), clusters[first].tolist(), strict=True))) == len(set(clusters[first]))
 

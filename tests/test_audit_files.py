@@ -14,8 +14,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from fairfrontier.audit import writing
-from fairfrontier.audit.request import AuditRequest
+from fairfrontier.audit import write as writing
 from fairfrontier.audit.table import read_table
 from fairfrontier.audit.write import check_folder, write_audit
 from fairfrontier.errors import InputError, MissingDependencyError
@@ -202,13 +201,13 @@ def contents(folder):
 def audit(monkeypatch):
     """An audit whose files hold its title."""
 
-    def write(work, audit, record):
+    def write(work, audit):
         for name in FILES:
             (work / name).parent.mkdir(exist_ok=True)
-            (work / name).write_text(record["title"])
+            (work / name).write_text(audit.title)
 
     monkeypatch.setattr(writing, "_write", write)
-    return lambda title: SimpleNamespace(record={"title": title}, plan=SimpleNamespace(request=AuditRequest()))
+    return lambda title: SimpleNamespace(title=title)
 
 
 def test_an_audit_replaces_a_former_one_whole(audit, tmp_path):
@@ -289,7 +288,7 @@ def test_interrupted_writing_leaves_what_was_there(error, former, step, audit, t
 def test_directories_of_other_files_are_refused(strangers, audit, tmp_path):
     for name in strangers:
         (tmp_path / name).write_text("mine")
-    with pytest.raises(InputError, match="holds files that are no audit") as error:
+    with pytest.raises(InputError, match="contains files that fairfrontier did not write") as error:
         write_audit(audit("first"), tmp_path)
     assert error.value.code == "bad-file"
     assert strangers[-1] in str(error.value)

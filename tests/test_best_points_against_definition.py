@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 from support import plain
 from support.best_point_cases import U, circle, drawn_values, on_side, plain_part, plain_test, window
+from support.codes import group_codes
 from support.lda_cases import Case, rule_values, with_arc_ends
 from support.shared import shared_path
 from support.small_samples import fit, learned, rows
@@ -150,7 +151,7 @@ def test_an_estimated_regret_is_added_to_estimates_and_draws(directions):
     ff = learned(rows(120, 1), n_boot=B, bias_correction="regret", n_refits=3)
     tests = ff.test_best_points(CANDIDATES_R[:2], CANDIDATES_B[:2], directions=directions)
     function, root, step = ff.support_function_, np.sqrt(120), np.sqrt(120) ** -0.49
-    multipliers = plain.weights_of_draws(function, B, ff._drawing_seed)
+    multipliers = plain.weights_of_draws(function, B, ff.fit_.seeds.drawing)
     statistic, draws = np.zeros(2), np.zeros((2, B))
     for u, points in zip(U, (CANDIDATES_R[:2], CANDIDATES_B[:2]), strict=True):
         q = circle(u, 1000) if directions == "exact" else window(u, 12)
@@ -324,7 +325,7 @@ def test_rows_perpendicular_to_a_support_stay_untreated(directions):
     """Also where a direction of the window is the support up to rounding."""
     t = np.array([[2.0, 1.0], [2.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -2.0], [1.0, -1.0]])
     is_r = np.array([True, False, False, True, True, False])
-    scores = make_scores(np.arange(6.0), np.arange(1.0, 7.0) ** 2, t, is_r, np.ones(6))
+    scores = make_scores(np.arange(6.0), np.arange(1.0, 7.0) ** 2, t, group_codes(is_r), np.ones(6))
     context = DrawingContext(build_support_function(scores), B, np.random.SeedSequence(0))
     multipliers = plain.weights_of_draws(context.function, B, context.seed)
     for point, u in zip(extreme_points(context, U, directions, window=np.pi / 4), U, strict=True):

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import plain
+from support.codes import group_codes
 from support.small_samples import fit, rows
 
-from fairfrontier.bootstrap.draws import (draw_process)
-from fairfrontier.data.checks import (check_draws)
+from fairfrontier.bootstrap.draws import draw_process
+from fairfrontier.data.checks import check_draws
 from fairfrontier.errors import InputError
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
@@ -75,7 +76,7 @@ def test_ties_at_the_axes_stay_untreated_in_every_draw():
     t = np.array([[0.0, 1.0], [0.0, -1.0], [2.0, 0.0], [-2.0, 0.0], [0.0, 0.0], [1.0, 1.0]] * 2)
     is_r = np.arange(12) < 6
     rng = np.random.default_rng(0)
-    scores = make_scores(rng.normal(size=12), rng.normal(size=12), t, is_r, rng.exponential(size=12))
+    scores = make_scores(rng.normal(size=12), rng.normal(size=12), t, group_codes(is_r), rng.exponential(size=12))
     q = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0], [-1.0, -0.0], [-0.0, -1.0], [3.0, 0.0]])
     function = build_support_function(scores)
     draws = draw_process(function, q, n_boot=99, seed=SEED)
@@ -89,7 +90,7 @@ def test_ties_at_the_axes_stay_untreated_in_every_draw():
 
 def test_groups_of_one_row_and_rows_that_no_direction_treats():
     scores = make_scores(
-        np.array([0.3, 0.7]), np.array([1.0, -1.0]), np.array([[0.2, -0.1], [0.4, 0.3]]), np.array([True, False]),
+        np.array([0.3, 0.7]), np.array([1.0, -1.0]), np.array([[0.2, -0.1], [0.4, 0.3]]), np.array([0, 1]),
         np.array([2.0, 5.0]),
     )  # fmt: skip
     q = unit_circle(12, 0.1)
@@ -109,7 +110,9 @@ def sample(n=300, seed=1, clusters=None):
     dl = rng.choice([-1.0, 1.0], n)
     codes = None if clusters is None else rng.permutation(np.arange(n) % clusters)
     t = 0.3 * dl[:, None] + rng.normal(size=(n, 2))
-    return build_support_function(make_scores((dl < 0).astype(float), dl, t, is_r, np.ones(n), clusters=codes))
+    return build_support_function(
+        make_scores((dl < 0).astype(float), dl, t, group_codes(is_r), np.ones(n), clusters=codes)
+    )
 
 
 @pytest.mark.parametrize("clusters", [None, 40])
@@ -222,7 +225,7 @@ def test_rules_can_be_held_while_the_group_shares_are_drawn():
     rng = np.random.default_rng(8)
     n = 60
     is_r, weight = rng.random(n) < 0.4, rng.exponential(size=n)
-    scores = make_scores(rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)), is_r, weight)
+    scores = make_scores(rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)), group_codes(is_r), weight)
     function = build_support_function(scores)
     q = unit_circle(20, 0.03)
     seed = np.random.SeedSequence(9)

@@ -1,5 +1,7 @@
 """Capacity-constrained rules, their support function, extrema, draws and sets against loops over rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from support import plain
 from support.capacity_cases import bounds_of, plain_rule, plain_treatment, shares, some_capacity
+from support.codes import group_codes
 
 from fairfrontier.bootstrap.capacity import (
     CappedContext,
@@ -129,7 +132,7 @@ def test_a_capacity_below_one_person_is_a_lottery_for_the_first():
 @pytest.mark.parametrize("capacity", [0, 0.0, -0.1, 1.0001, 3, True, False, "0.1", None, np.nan, np.inf, [0.1], 1j])
 def test_capacities_that_are_no_shares(capacity):
     rng = np.random.default_rng(0)
-    scores = make_scores(np.zeros(4), np.ones(4), rng.normal(size=(4, 2)), np.arange(4) < 2, np.ones(4))
+    scores = make_scores(np.zeros(4), np.ones(4), rng.normal(size=(4, 2)), group_codes(np.arange(4) < 2), np.ones(4))
     with pytest.raises(InputError) as error:
         cap(build_support_function(scores), capacity)
     assert error.value.code == "bad-capacity"
@@ -188,7 +191,7 @@ def test_one_sided_data(kind, capacity):
     n = 21
     t = np.abs(rng.normal(size=(n, 2)))
     t = {"treat nobody": t, "treat everybody": -t, "all equal": np.full((n, 2), -0.5), "one group": t * [-1, 0]}[kind]
-    scores = make_scores(rng.normal(size=n), rng.normal(size=n), t, np.arange(n) % 3 == 0, np.ones(n))
+    scores = make_scores(rng.normal(size=n), rng.normal(size=n), t, group_codes(np.arange(n) % 3 == 0), np.ones(n))
     function = cap(build_support_function(scores), capacity)
     q = np.array([[-1.0, -1.0], [-1.0, 0.0], [0.0, -1.0], [-0.3, -0.7]])
     for x, point in zip(q, function.estimate.support_set(q), strict=True):
@@ -223,7 +226,7 @@ def perpendicular_rows():
     rng = np.random.default_rng(2)
     x = rng.random(10)
     t = np.vstack([np.column_stack([x, -x]), [[-1.0, -1.0], [1.0, 1.0]]])
-    return make_scores(rng.normal(size=12), 1.0 + rng.random(12), t, np.arange(12) % 2 == 0, np.ones(12))
+    return make_scores(rng.normal(size=12), 1.0 + rng.random(12), t, np.arange(12) % 2, np.ones(12))
 
 
 def test_rows_perpendicular_to_a_direction_are_untreated_with_and_without_capacity():
@@ -316,7 +319,9 @@ def drawing_case(kind, n=45):
     elif kind == "bounds":
         arguments["lower"] = rng.random(n) * 0.1
         arguments["upper"] = np.where(rng.random(n) < 0.2, arguments["lower"], 1.0 - rng.random(n) * 0.3)
-    scores = make_scores(rng.normal(size=n), rng.normal(size=n), t, rng.random(n) < 0.4, weight, **arguments)
+    scores = make_scores(
+        rng.normal(size=n), rng.normal(size=n), t, group_codes(rng.random(n) < 0.4), weight, **arguments
+    )
     q = safe(scores, np.vstack([rng.normal(size=(7, 2)), plain.AXES[2:5]]))
     assert len(q) >= 5
     return scores, q, rng.normal(size=(2, n))
@@ -395,7 +400,7 @@ def test_a_capped_function_needs_no_support_function():
 def test_fairest_direction(case, share, shift):
     given_scores, _ = case
     s = given_scores
-    scores = type(s)(s.l0 + shift * s.is_r, s.dl, s.t, s.is_r, s.weight, s.clusters, s.lower, s.spread)
+    scores = replace(s, l0=s.l0 + shift * s.is_r)
     capacity = some_capacity(scores, share)
     function = cap(build_support_function(scores), capacity)
     found = fairest_direction(function)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import plain
 from support.capacity_cases import plain_rule, shares, some_capacity
+from support.codes import group_codes
 from support.small_samples import fit, rows
 
 from fairfrontier.bootstrap.capacity import CappedContext, cap, capped_feasible_set, fairest_direction, grid_directions
@@ -65,7 +66,7 @@ def test_everybody_as_capacity_leaves_the_feasible_set(seed):
     n = 150
     t, is_r = rng.normal(size=(n, 2)), rng.random(n) < 0.5
     dl = np.where(is_r, t[:, 0], t[:, 1]) + 0.3 * rng.normal(size=n)
-    whole = build_support_function(make_scores(rng.random(n), dl, t, is_r, rng.exponential(size=n)))
+    whole = build_support_function(make_scores(rng.random(n), dl, t, group_codes(is_r), rng.exponential(size=n)))
     unconstrained = feasible_set(whole.estimate)
     assert unconstrained.area > 0.1
     capped = capped_feasible_set(unconstrained, cap(whole, 1.0))
@@ -264,7 +265,7 @@ def test_lda_tests_against_loops(kind, method):
     data, ff = fitted(kind)
     decisions = algorithms(data, capacity, np.random.default_rng(0))
     function = cap(ff.support_function_, capacity)
-    context, step, root = CappedContext(function, B, ff._drawing_seed), np.sqrt(n) ** -0.49, np.sqrt(n)
+    context, step, root = CappedContext(function, B, ff.fit_.seeds.drawing), np.sqrt(n) ** -0.49, np.sqrt(n)
     grid = plain.robust_grid(n)
     points = function.estimate.support_set(grid)
     rule, q_robust = list(grid), list(grid)

@@ -36,9 +36,9 @@ containers = pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTAINERS
 )
 def test_default_groups_are_sorted_with_the_last_first(make, labels, groups):
     sample = make_sample(None, make([0, 1, 1, 0]), make(labels))
-    assert sample.groups == groups
+    assert sample.groups.labels == groups
     assert [type(label) for label in sample.groups] == [type(label) for label in groups]
-    assert sample.is_r.tolist() == [label == groups[0] for label in labels]
+    assert (sample.group == 0).tolist() == [label == groups[0] for label in labels]
     assert sample.y.dtype == np.float64
     assert sample.y.tolist() == [0.0, 1.0, 1.0, 0.0]
     assert sample.counts == {groups[0]: 2, groups[1]: 2}
@@ -47,8 +47,8 @@ def test_default_groups_are_sorted_with_the_last_first(make, labels, groups):
 @containers
 def test_groups_can_be_turned_round(make):
     sample = make_sample(None, [0, 1, 1], make(["a", "b", "b"]), groups=("a", "b"))
-    assert sample.groups == ("a", "b")
-    assert sample.is_r.tolist() == [True, False, False]
+    assert sample.groups.labels == ("a", "b")
+    assert (sample.group == 0).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -63,21 +63,21 @@ def test_groups_can_be_turned_round(make):
     ],
 )
 def test_categories_as_groups(labels):
-    assert make_sample(None, [0, 1, 1], labels).groups == ("y", "x")
+    assert make_sample(None, [0, 1, 1], labels).groups.labels == ("y", "x")
 
 
 def test_intervals_and_dates_as_groups():
     ages = pd.cut(pd.Series([20, 70, 30]), [0, 50, 100])
     assert [str(label) for label in make_sample(None, [0, 1, 1], ages).groups] == ["(50, 100]", "(0, 50]"]
     early, late = datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)
-    assert make_sample(None, [0, 1, 1], [early, late, late]).groups == (late, early)
+    assert make_sample(None, [0, 1, 1], [early, late, late]).groups.labels == (late, early)
 
 
 @pytest.mark.parametrize("unit", ["D", "s", "us", "ns"])
 def test_times_as_groups_are_those_of_pandas_in_any_unit(unit):
     days = np.array(["2020-01-01", "2021-01-01", "2021-01-01"], dtype=f"datetime64[{unit}]")
     for values, kind in ((days, pd.Timestamp), (days - days[0] + np.timedelta64(1, "D"), pd.Timedelta)):
-        groups = make_sample(None, [0, 1, 1], values).groups
+        groups = make_sample(None, [0, 1, 1], values).groups.labels
         assert groups == (kind(values[1]), kind(values[0]))
         assert all(type(label) is kind for label in groups)
 
@@ -93,7 +93,7 @@ def test_shares_are_weighted_means(rows):
     assume(w_b > 1e-6)
     assume(len(set(y.tolist())) > 1)
     sample = make_sample(None, y, is_r, sample_weight=weight)
-    assert sample.mu == pytest.approx((w_r / (w_r + w_b), w_b / (w_r + w_b)), rel=1e-12)
+    assert sample.groups.shares == pytest.approx((w_r / (w_r + w_b), w_b / (w_r + w_b)), rel=1e-12)
     assert sample.weighted
     np.testing.assert_array_equal(sample.weight, weight)
     np.testing.assert_array_equal(sample.rows, np.arange(len(rows)))
@@ -103,7 +103,7 @@ def test_weights_default_to_ones():
     sample = make_sample(None, [0, 1, 1], [0, 1, 1])
     assert sample.weight.tolist() == [1.0, 1.0, 1.0]
     assert not sample.weighted
-    assert sample.mu == pytest.approx((2 / 3, 1 / 3))
+    assert sample.groups.shares == pytest.approx((2 / 3, 1 / 3))
     assert (sample.X, sample.clusters, sample.ids, sample.dropped) == (None, None, None, {})
 
 

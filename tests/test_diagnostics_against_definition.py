@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
+from support.codes import group_codes
 
 from fairfrontier.errors import GroupDeterminedWarning, MarginWarning
 from fairfrontier.learning.diagnostics import all_discrete, diagnose, largest_strip_share, warn
@@ -17,7 +18,7 @@ MU = (0.6, 0.4)
 
 def pairs(n=4000, seed=0):
     rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, 2)) * MU, rng.random(n) < 0.6
+    return rng.normal(size=(n, 2)) * MU, group_codes(rng.random(n) < 0.6)
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 2.0))
@@ -53,11 +54,11 @@ def test_strip_of_rows_in_one_direction():
 
 
 def test_figures_by_plain_loops():
-    t, is_r = pairs(600)
+    t, group = pairs(600)
     t[:40] = t[0]
     t[40:45] = 0.0
     w = np.random.default_rng(1).uniform(0.5, 2, 600)
-    found = diagnose(t, MU, is_r, weight=w)
+    found = diagnose(t, MU, group, weight=w)
     share = w / w.sum()
     scaled = [(a / MU[0], b / MU[1]) for a, b in t]
     degrees = [np.degrees(np.arctan2(b, a)) % 360 for a, b in scaled]
@@ -70,12 +71,12 @@ def test_figures_by_plain_loops():
     ordered = sorted(degrees[i] for i in moving)
     assert found.largest_gap == pytest.approx(max(np.diff([*ordered, ordered[0] + 360])))
     score = [abs(a) - abs(b) for a, b in scaled]
-    assert found.group_auc == pytest.approx(roc_auc_score(is_r, score, sample_weight=w))
+    assert found.group_auc == pytest.approx(roc_auc_score(group == 0, score, sample_weight=w))
 
 
 def test_spread_out_pairs_are_fine():
-    t, is_r = pairs()
-    found = diagnose(t, MU, is_r, X=np.random.default_rng(1).normal(size=(4000, 2)))
+    t, group = pairs()
+    found = diagnose(t, MU, group, X=np.random.default_rng(1).normal(size=(4000, 2)))
     assert found.no_kinks_plausible
     assert not found.margin_doubtful
     assert 0.8 < found.margin_exponent < 1.1
@@ -86,19 +87,19 @@ def test_spread_out_pairs_are_fine():
 
 
 def test_an_empty_direction_speaks_against_no_kinks():
-    t, is_r = pairs()
+    t, group = pairs()
     angle = np.arctan2(t[:, 1] / MU[1], t[:, 0] / MU[0])
     t[np.abs(angle - 1.0) < 0.15] *= -1
-    found = diagnose(t, MU, is_r)
+    found = diagnose(t, MU, group)
     assert not found.no_kinks_plausible
     assert found.largest_gap > np.degrees(0.3)
     assert any("kinks=False is not defensible" in line for line in found.lines())
 
 
 def test_few_directions_warn_unless_jittered():
-    t, is_r = pairs()
+    t, group = pairs()
     t = t[np.arange(4000) % 30]
-    found = diagnose(t, MU, is_r)
+    found = diagnose(t, MU, group)
     assert found.n_directions == 30
     assert found.margin_exponent < 0.5
     with pytest.warns(MarginWarning, match="only 30 distinct directions.*jitter=0.01"):
@@ -109,27 +110,27 @@ def test_few_directions_warn_unless_jittered():
 
 
 def test_discrete_covariates_warn():
-    t, is_r = pairs()
+    t, group = pairs()
     rng = np.random.default_rng(2)
     X = pd.DataFrame({"a": rng.integers(0, 9, 4000), "c": rng.choice(["u", "v"], 4000)})
     assert all_discrete(X)
     assert not all_discrete(X.assign(b=rng.normal(size=4000)))
     with pytest.warns(MarginWarning, match="all covariates are discrete"):
-        warn(diagnose(t, MU, is_r, X=X))
+        warn(diagnose(t, MU, group, X=X))
 
 
 @pytest.mark.parametrize("kind", ["number", "category", "code"])
 def test_a_covariate_that_reveals_the_group_warns(kind):
-    t, is_r = pairs()
+    t, group = pairs()
     rng = np.random.default_rng(2)
     X = pd.DataFrame({"a": rng.normal(size=4000), "id": [f"row {i}" for i in range(4000)]})
-    assert diagnose(t, MU, is_r, X=X).revealing_covariate is None
+    assert diagnose(t, MU, group, X=X).revealing_covariate is None
     X["g"] = {
-        "number": -3.0 * is_r + rng.uniform(size=4000),
-        "category": np.where(is_r, "x", rng.choice(["y", "z"], 4000)),
-        "code": np.where(is_r, 1, rng.choice([0, 2], 4000)),
+        "number": -3.0 * (group == 0) + rng.uniform(size=4000),
+        "category": np.where(group == 0, "x", rng.choice(["y", "z"], 4000)),
+        "code": np.where(group == 0, 1, rng.choice([0, 2], 4000)),
     }[kind]
-    found = diagnose(t, MU, is_r, X=X)
+    found = diagnose(t, MU, group, X=X)
     assert found.revealing_covariate == "g"
     assert "covariate 'g' alone" in found.lines()[-1]
     with pytest.warns(GroupDeterminedWarning, match="covariate 'g' alone"):
@@ -138,10 +139,10 @@ def test_a_covariate_that_reveals_the_group_warns(kind):
 
 @pytest.mark.parametrize("how", ["probability", "pairs"])
 def test_predictions_that_reveal_the_group_warn(how):
-    t, is_r = pairs()
-    found = diagnose(t, MU, is_r, group_auc=0.995)
+    t, group = pairs()
+    found = diagnose(t, MU, group, group_auc=0.995)
     if how == "pairs":
-        t = np.where(np.column_stack([is_r, ~is_r]), np.sign(t) + t, 0.01 * t)
-        found = diagnose(t, MU, is_r)
+        t = np.where(np.column_stack([group == 0, group == 1]), np.sign(t) + t, 0.01 * t)
+        found = diagnose(t, MU, group)
     with pytest.warns(GroupDeterminedWarning, match="the learner's predictions"):
         warn(found)

@@ -237,7 +237,7 @@ def test_repetitions_give_medians_at_half_the_level(method):
     l0, dl = data.y.astype(float), 1.0 - 2.0 * data.y
     losses = np.array([l0 + a * dl for a in algorithms.values()])
     metric, ends, points, distances, differences = read_metric("euclidean"), [], [], [], []
-    for context in ff._contexts():
+    for context in ff.fit_.contexts():
         own = fairest_evidence(context, losses, NOBODY, method)
         parts = own.distance_parts(metric, 0, 0.025).values()
         ends.append([min(p[0] for p in parts), max(p[1] for p in parts)])
@@ -421,8 +421,9 @@ def test_scores_and_wrong_lengths_are_refused():
 
 
 def test_where_no_case_accepts_anything_the_intervals_are_not_numbers():
-    assert _hull([]).shape == (2, 2)
-    assert np.isnan(_hull([])).all()
+    for nothing in ({}, {"crosses": None}):
+        assert _hull(nothing).shape == (2, 2)
+        assert np.isnan(_hull(nothing)).all()
     assert np.isnan(_union([{"crosses": None}])).all()
-    two = [np.array([[0.1, 0.3], [0.2, 0.5]]), np.array([[0.0, 0.2], [0.3, 0.4]])]
+    two = {"above": np.array([[0.1, 0.3], [0.2, 0.5]]), "below": np.array([[0.0, 0.2], [0.3, 0.4]]), "crosses": None}
     np.testing.assert_array_equal(_hull(two), [[0.0, 0.3], [0.2, 0.5]])

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import grimp
 import pytest
 from support.pages import ROOT, blocks, run_page, same_with_gaps
 
@@ -179,43 +178,3 @@ def test_relative_links_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", page.read_text()):
             assert (page.parent / target).exists() or (Path(ROOT) / target).exists(), f"{_name(page)}: {target}"
-
-
-@pytest.fixture(scope="module")
-def imports():
-    """The import graph of the package, one node per module."""
-    return grimp.build_graph("fairfrontier", exclude_type_checking_imports=True)
-
-
-def _drawing():
-    found = importlib.util.spec_from_file_location("data_flow", ROOT / "docs" / "_ext" / "data_flow.py")
-    module = importlib.util.module_from_spec(found)
-    sys.modules["data_flow"] = module  # dataclasses look their module up
-    found.loader.exec_module(module)
-    return module
-
-
-def _part_of(module, drawing):
-    """The box in which a module of the package stands."""
-    top = module.split(".")[1]
-    return next((name for name, box in drawing.BOXES.items() if top in box.modules), None)
-
-
-def test_every_module_stands_in_one_box_of_the_drawing(imports):
-    drawing = _drawing()
-    listed = [module for box in drawing.BOXES.values() for module in box.modules] + list(drawing.EVERYWHERE)
-    there = {module.split(".")[1] for module in imports.modules if "." in module}
-    assert len(listed) == len(set(listed))
-    assert set(listed) == there
-
-
-def test_arrows_of_the_drawing_are_imports_and_none_goes_backwards(imports):
-    drawing = _drawing()
-    between = set()
-    for importer in imports.modules:
-        for imported in imports.find_modules_directly_imported_by(importer):
-            if "." in importer and "." in imported:
-                between.add((_part_of(imported, drawing), _part_of(importer, drawing)))
-    for arrow in drawing.ARROWS:
-        assert arrow in between, f"{arrow[1]} does not import {arrow[0]}"
-        assert arrow[::-1] not in between, f"{arrow[0]} imports {arrow[1]}"

@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 from support.loopback import Answer, serving
 
-from fairfrontier.datasets import _download
-from fairfrontier.datasets._download import cached_file, data_directory
+from fairfrontier.datasets import download
+from fairfrontier.datasets.download import cached_file, data_directory
 from fairfrontier.errors import InputError
 
 BODY = b"a,b\n1,2\n" * 50_000  # several blocks
@@ -85,7 +85,7 @@ def test_failures_are_told_and_leave_nothing_behind(tmp_path, failure, requests,
 
 def test_the_pause_grows(tmp_path, monkeypatch):
     pauses = []
-    monkeypatch.setattr(_download.time, "sleep", pauses.append)
+    monkeypatch.setattr(download.time, "sleep", pauses.append)
     with serving(Answer(status=503)) as server:
         refused(server.url, data_home=tmp_path, attempts=4, pause=0.5)
     assert pauses == [0.5, 1.0, 2.0]
@@ -125,7 +125,7 @@ def test_an_interrupted_download_leaves_nothing_behind(tmp_path, monkeypatch):
         assert len(os.listdir(tmp_path)) == 1  # so there is something to be left behind
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_download, "_blocks", interrupted)
+    monkeypatch.setattr(download, "_blocks", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fetch("http://127.0.0.1/", data_home=tmp_path)
     assert os.listdir(tmp_path) == []
@@ -139,11 +139,11 @@ def test_many_at_once(tmp_path):
 
 
 def test_a_slow_download_shows_its_progress(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(_download, "_PATIENCE", 0.0)
+    monkeypatch.setattr(download, "_PATIENCE", 0.0)
     with serving(GOOD) as server:
         fetch(server.url, data_home=tmp_path / "no terminal")
         assert capsys.readouterr().err == ""
-        monkeypatch.setattr(_download.sys.stderr, "isatty", lambda: True)
+        monkeypatch.setattr(download.sys.stderr, "isatty", lambda: True)
         fetch(server.url, data_home=tmp_path / "terminal")
     assert "390/390" in capsys.readouterr().err
 

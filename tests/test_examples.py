@@ -42,7 +42,7 @@ def test_compas_prints_what_the_package_finds(tmp_path):
     assert f"people risky: {len(found)}\n" in run.stdout
     for number, line in found.table.iterrows():
         expected = [f"{number}", *(f"{risk:.3f}" for risk in found.risks[number])]
-        expected += [f"{line[f'treated {label}']:.3f}" for label in ("Caucasian", "African-American")]
+        expected += [f"{line[f'selection rate {label}']:.3f}" for label in ("Caucasian", "African-American")]
         expected += [f"{line['gain in gap']:.3f}", f"{line['agreement']:.3f}", f"{line['flagged']}"]
         assert re.search(rf"^{r' +'.join(map(re.escape, expected))}$", run.stdout, re.MULTILINE)
     assert re.search(r"^  Caucasian: 32\.8% ", run.stdout, re.MULTILINE)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support import plain
+from support.codes import group_codes
 from support.distance_cases import (
     ENDS,
     METRICS,
@@ -154,7 +155,7 @@ def segment(side):
     l0, dl = np.where(is_r, 0.0, 1.0), np.where(is_r, 1.0, 0.0)
     if side == "below":  # mirrored: group r has risk 1 under every rule
         t, is_r = t[:, ::-1].copy(), ~is_r
-    return make_scores(l0, dl, t, is_r, np.ones(8))
+    return make_scores(l0, dl, t, group_codes(is_r), np.ones(8))
 
 
 @pytest.mark.parametrize("method", ["sharp", "paper"])

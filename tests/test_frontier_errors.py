@@ -32,11 +32,17 @@ def only_group(label, keep):
 # what is wrong: (changes to the constructor, changes to fit, code, fragment of the message)
 REFUSED = {
     "one group": ({}, {"sensitive_features": np.ones(N)}, "one-group", "only one is present: 1.0 (60 rows)"),
-    "three groups": (
-        {},
+    "three groups and a correction of the regret": (
+        {"bias_correction": "regret"},
         {"sensitive_features": np.arange(N) % 3},
         "too-many-groups",
-        "0 (20 rows), 1 (20 rows), 2 (20 rows)",
+        "there are 3: 2, 1, 0. Fit with groups=(2, 1)",
+    ),
+    "three groups and jitter": (
+        {"jitter": 0.01},
+        {"sensitive_features": np.arange(N) % 3},
+        "too-many-groups",
+        "there are 3: 2, 1, 0. Fit with groups=(2, 1)",
     ),
     "group of nine rows in five folds": (
         {},
@@ -51,7 +57,7 @@ REFUSED = {
         "group 1 has 1 rows",
     ),
     "groups that are absent": ({"groups": ("a", "b")}, {}, "unknown-group", "'a', 'b'"),
-    "groups that are no pair": ({"groups": (1, 1)}, {}, "bad-option", "pair of different labels"),
+    "groups that repeat": ({"groups": (1, 1)}, {}, "bad-option", "two or more different labels"),
     "constant outcome": ({}, {"y": np.ones(N)}, "constant-outcome", "in all 60 rows"),
     "outcome of three values": ({}, {"y": np.arange(N) % 3}, "outcome-not-binary", "such as 2"),
     "outcome of labels": ({}, {"y": np.where(DATA.y, "a", "b")}, "outcome-not-binary", "positive="),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from support import plain
+from support.codes import group_codes
 from support.small_samples import fingerprint, fit, learned, rows
 
 from fairfrontier import FairFrontier, cost_loss
@@ -66,7 +67,7 @@ def test_everything_equals_its_definition(name, weighted):
     with warnings.catch_warnings():  # such pairs need not be good predictions
         warnings.simplefilter("ignore", FairFrontierWarning)
         ff = fit(data, y=y, t=t, options={"loss": given_loss}, sample_weight=w if weighted else None)
-    scores = make_scores(l0, l1 - l0, t, data.g == 1, w)
+    scores = make_scores(l0, l1 - l0, t, group_codes(data.g == 1), w)
 
     np.testing.assert_allclose(ff.support(Q), [plain.h(scores, q) for q in Q], rtol=0, atol=1e-12)
     expected_set = np.array([plain.support_set(scores, q) for q in Q])

@@ -104,10 +104,11 @@ def check_written(case, done, before, after):
     VALIDATOR.validate(record)
     assert len(others) == len(record["algorithms"])
     data = record["data"]
-    lost = sum(data["dropped"].values()) + sum(data["other groups"].values())
-    assert data["rows"] + lost == data["rows read"] == (case.rows or data["rows read"])
-    assert sum(data["rows by group"].values()) == data["rows"] == check_account(case, done)
-    assert sum(sum(counts.values()) for counts in data["dropped by reason"].values()) == sum(data["dropped"].values())
+    source = data["source"]
+    lost = sum(data["dropped"].values()) + sum(source["other_groups"].values())
+    assert data["rows"] + lost == source["rows_read"] == (case.rows or source["rows_read"])
+    assert sum(data["rows_by_group"].values()) == data["rows"] == check_account(case, done)
+    assert sum(sum(counts.values()) for counts in source["dropped_by_reason"].values()) == sum(data["dropped"].values())
     assert read_config(case.out / "config.toml").resolved() == record["request"]
     assert done.stdout.startswith(written["plan.txt"].decode())
     page = written["report.html"].decode()

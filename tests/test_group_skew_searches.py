@@ -184,7 +184,7 @@ def test_a_sample_whose_flat_bottom_once_left_the_search_without_squares():
     X, y, group = make_liu_molinari(1000, "skewed", rng)
     sample, l0 = make_sample(X.to_numpy(), y, group), y.astype(float)
     t = cross_fit(sample, 1 - 2 * l0, "factored-logit", random_state=int(rng.integers(2**31))).predictions[0]
-    function = build_support_function(make_scores(l0, 1 - 2 * l0, t, sample.is_r, sample.weight))
+    function = build_support_function(make_scores(l0, 1 - 2 * l0, t, sample.group, sample.weight))
     context = DrawingContext(function, 500, np.random.SeedSequence([181, 5]))
     found = closest_pair(*skew_points(context, "paper"))
     assert found.p_value > 0.5

@@ -9,8 +9,8 @@ import pytest
 from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
+from fairfrontier.data.checks import check_n_directions
 from fairfrontier.errors import InputError, NotFittedError
-from fairfrontier.data.checks import (check_n_directions)
 
 N = 300
 DATA = rows(N, 0)

@@ -378,7 +378,15 @@ def test_alternatives_with_the_groups_exchanged_are_the_same_alternatives(seed):
     # the ends of the improving part and the fairest rule are always taken, others are spread evenly up to rounding
     fairest = [(table["risk women"] - table["risk men"]).abs().idxmin() for table in (one, other)]
     for ours, theirs in ((0, 0), (-1, -1), fairest):
-        for column in ("risk women", "risk men", "se men", "gain women", "gain in gap", "treated men", "agreement"):
+        for column in (
+            "risk women",
+            "risk men",
+            "se men",
+            "gain women",
+            "gain in gap",
+            "selection rate men",
+            "agreement",
+        ):
             values = one[column].iloc[ours], other[column].iloc[theirs]
             assert values[0] == pytest.approx(values[1], abs=1e-10), column
         assert one["flagged"].iloc[ours] == other["flagged"].iloc[theirs]

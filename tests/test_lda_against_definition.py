@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import plain
+from support.codes import group_codes
 from support.lda_cases import METHODS, B, Case, N, at_direction, numbers_of, rule_values, with_arc_ends
 from support.small_samples import fit, rows
 
@@ -293,7 +294,7 @@ def two_weightings(seed):
     n = 11
     t = rng.integers(-2, 3, size=(n, 2)).astype(float) if seed % 3 == 0 else rng.normal(size=(n, 2))
     is_r = np.arange(n) % 3 > 0
-    scores = make_scores(rng.normal(size=n), rng.normal(size=n), t, is_r, rng.exponential(size=n))
+    scores = make_scores(rng.normal(size=n), rng.normal(size=n), t, group_codes(is_r), rng.exponential(size=n))
     factor = rng.exponential(size=n)
     return rng, scores, replace(scores, weight=scores.weight * factor), factor
 

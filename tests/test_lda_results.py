@@ -15,8 +15,8 @@ from support.lda_cases import METHODS, B, Case, at_direction, numbers_of
 from support.small_samples import fit, learned, rows
 
 from fairfrontier.frontier.plane import unit_circle
-from fairfrontier.inference.lda.result import _ratio
-from fairfrontier.inference.lda.witness import Witness
+from fairfrontier.inference.lda.result import judge
+from fairfrontier.inference.lda.witness import Witness, selection_ratio
 from fairfrontier.inference.p_values import combine_repetitions, critical_value, critical_value_error, holm
 
 pytestmark = pytest.mark.filterwarnings(
@@ -40,8 +40,8 @@ def test_p_values_and_decisions_follow_from_the_draws(case, method):
         assert fewest / (1 + B) <= test.p_value <= most / (1 + B)  # apart from ties that rounding decides
         for alpha in (0.01, 0.05, 0.1, 0.3, test.p_value if test.p_value < 0.5 else 0.2):
             judged = test.at(alpha)
-            assert judged.reject == (test.p_value <= alpha)
-            if judged.reject:
+            assert judged.reject == (test.p_value_adjusted <= alpha)
+            if test.p_value <= alpha:
                 assert test.statistic > judged.critical_value - 2e-6
             ordered = np.sort(test.draws)
             rank = int(np.ceil((1 - alpha + 1e-6) * B))  # the smallest draw with at least this share at or below
@@ -86,8 +86,55 @@ def test_several_algorithms_are_adjusted_and_one_is_not(case):
     tests = case.ff.test_lda(case.decisions, randomised=True)
     raw = [t.p_value for t in tests.values()]
     np.testing.assert_allclose([t.p_value_adjusted for t in tests.values()], holm(np.array(raw)))
+    sharp = case.ff.test_lda(case.decisions, randomised=True, method="sharp")
+    np.testing.assert_array_equal([t.robust_p_value_adjusted for t in sharp.values()], holm(np.array(raw)))
     one = case.ff.test_lda(case.decisions["coin"])
     assert one.p_value_adjusted == one.p_value == tests["coin"].p_value
+    assert one.robust_p_value_adjusted == one.robust_p_value
+    assert (one.tested_together, tests["coin"].tested_together) == (1, len(tests))
+
+
+def judged_by(test, p_values, robust):
+    """Results of as many algorithms as there are p-values, with the evidence of one test otherwise."""
+    found = [
+        replace(test.evidence, p_value=p, robust_p_value=q, feasibility_p_value=1.0)
+        for p, q in zip(p_values, robust, strict=True)
+    ]
+    names = [f"number {j}" for j in range(len(found))]
+    return judge(names, found, [None] * len(found), groups=test.groups, method="sharp", alpha=0.05)
+
+
+def test_verdicts_on_several_algorithms_rest_on_the_adjusted_robust_p_value(big):
+    _, ff, decisions = big
+    test = ff.test_lda(decisions["coin"], method="sharp")
+    alone = judged_by(test, [0.03], [0.03])["number 0"]
+    assert (alone.verdict, alone.reject, alone.witness is not None) == ("lda-shown", True, True)
+    both = judged_by(test, [0.03, 0.5], [0.03, 0.5])
+    first = both["number 0"]
+    assert (first.verdict, first.reject, first.witness) == ("no-evidence", False, None)
+    assert first.gain_bound is not None
+    assert first.p_value == first.robust_p_value == 0.03
+    assert first.p_value_adjusted == first.robust_p_value_adjusted == 0.06
+    assert first.at(0.06).verdict == both.at(0.06)["number 0"].verdict == "lda-shown"
+    # each method is adjusted by its own p-values
+    mixed = judged_by(test, [0.02, 0.5], [0.03, 0.04])["number 0"]
+    assert (mixed.reject, mixed.verdict) == (True, "no-evidence")
+    assert "p-value 0.0200 (0.0400 after adjusting for 2 algorithms); robust p-value 0.0300 (0.0600" in mixed.summary()
+    assert "adjusting" not in alone.summary()
+    table = both.to_frame()
+    assert table["robust_p_value_adjusted"].tolist() == [0.06, 0.5]
+    assert table["verdict"].tolist() == ["no-evidence"] * 2
+    assert table["reject"].tolist() == [False] * 2
+    assert first.to_dict()["robust_p_value_adjusted"] == 0.06
+    assert first.to_dict()["tested_together"] == 2
+
+
+def test_feasibility_is_judged_without_adjustment(big):
+    _, ff, decisions = big
+    test = ff.test_lda(decisions["coin"])
+    found = [replace(test.evidence, robust_p_value=0.9, feasibility_p_value=p) for p in (0.04, 0.04, 0.2)]
+    tests = judge("abc", found, [None] * 3, groups=test.groups, method="robust", alpha=0.05)
+    assert [tests[name].verdict for name in "abc"] == ["not-comparable", "not-comparable", "no-evidence"]
 
 
 def test_repetitions_are_combined_by_twice_the_median():
@@ -263,6 +310,8 @@ def test_only_the_robust_test_claims(big, p, robust, feasible):
     made = replace(
         test,
         evidence=replace(test.evidence, p_value=p, robust_p_value=robust, feasibility_p_value=feasible),
+        p_value_adjusted=p,
+        robust_p_value_adjusted=robust,
     )
     assert made.reject == (p <= 0.05)
     if robust <= 0.05:
@@ -355,7 +404,7 @@ def same(first, second):
     for record in (one, other):
         record.pop("algorithm")
     assert one.keys() == other.keys()
-    for key in set(one) - {"witness", "p_value_adjusted"}:
+    for key in set(one) - {"witness", "p_value_adjusted", "robust_p_value_adjusted", "tested_together"}:
         assert one[key] == (other[key] if one[key] is None or isinstance(one[key], str) else pytest.approx(other[key]))
     np.testing.assert_allclose(first.draws, second.draws, rtol=0, atol=1e-12)
 
@@ -433,9 +482,9 @@ def test_the_error_of_the_critical_value_by_hand():
 
 
 def test_selection_ratio_by_hand():
-    assert _ratio(np.array([0.2, 0.5])) == _ratio(np.array([0.5, 0.2])) == 0.4
-    assert _ratio(np.array([0.0, 0.5])) == 0.0
-    assert _ratio(np.array([0.0, 0.0])) == 1.0  # nobody is selected: no difference between the groups
+    assert selection_ratio(np.array([0.2, 0.5])) == selection_ratio(np.array([0.5, 0.2])) == 0.4
+    assert selection_ratio(np.array([0.0, 0.5])) == 0.0
+    assert selection_ratio(np.array([0.0, 0.0])) == 1.0  # nobody is selected: no difference between the groups
 
 
 def test_the_summary_has_the_numbers_of_the_result(case):

@@ -12,6 +12,7 @@ from sklearn.linear_model import LassoCV, LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from support.codes import group_codes
 
 from fairfrontier.learning.folds import deal, deal_training_rows
 from fairfrontier.learning.lasso.logistic import L1LogisticRegression
@@ -42,15 +43,15 @@ def rows(n=300, seed=0, values=(-1.0, 1.0), weighted=False):
     is_r = rng.random(n) < 0.4 + 0.2 * (X[:, 1] > 0)
     dl = rng.choice(values, size=n)
     dl = np.where(X[:, 0] + rng.normal(size=n) > 0, np.abs(dl), dl)
-    return TrainingRows(X, dl, is_r, rng.integers(1, 4, n).astype(float) if weighted else None)
+    return TrainingRows(X, dl, group_codes(is_r), 2, rng.integers(1, 4, n).astype(float) if weighted else None)
 
 
 def test_a_classifier_predicts_the_probability_weighted_values():
     data, new = rows(values=(-2.0, 0.5, 3.0)), rows(50, 1).X
     prediction = fit_learner(resolve_learner(LogisticRegression()), data, SEED).predict(new)
-    for group, member, got in (("r", data.is_r, prediction.r), ("b", ~data.is_r, prediction.b)):
-        z = [dl if inside else 0.0 for dl, inside in zip(data.dl, member, strict=True)]
-        assert np.array_equal(z, data.z(group))
+    for code, got in enumerate(prediction.groups):
+        z = [dl if inside else 0.0 for dl, inside in zip(data.dl, data.group == code, strict=True)]
+        assert np.array_equal(z, data.z(code))
         model = LogisticRegression().fit(data.X, [str(v) for v in z])
         expected = [
             sum(float(v) * p for v, p in zip(model.classes_, row, strict=True)) for row in model.predict_proba(new)
@@ -62,18 +63,19 @@ def test_a_classifier_predicts_the_probability_weighted_values():
 def test_a_regressor_predicts_the_mean():
     data, new = rows(values=np.linspace(-1, 1, 80)), rows(50, 1).X
     prediction = fit_learner(resolve_learner(LinearRegression()), data, SEED).predict(new)
-    expected = LinearRegression().fit(data.X, data.dl * ~data.is_r).predict(new)
-    np.testing.assert_allclose(prediction.b.mean, expected)
-    assert prediction.b.probabilities is None
+    expected = LinearRegression().fit(data.X, data.dl * (data.group == 1)).predict(new)
+    np.testing.assert_allclose(prediction.groups[1].mean, expected)
+    assert prediction.groups[1].probabilities is None
 
 
 def test_factored_is_the_product_of_its_factors():
     data, new = rows(), rows(50, 1).X
     learner = FactoredLearner("f", Family(LogisticRegression(), None))
     prediction = fit_learner(learner, data, SEED).predict(new)
-    p = LogisticRegression().fit(data.X, data.is_r).predict_proba(new)[:, 1]
-    np.testing.assert_allclose(prediction.group_probability, p, atol=1e-6)
-    for member, share, got in ((data.is_r, p, prediction.r), (~data.is_r, 1 - p, prediction.b)):
+    p = LogisticRegression().fit(data.X, data.group == 0).predict_proba(new)[:, 1]
+    np.testing.assert_allclose(prediction.group_probabilities, np.column_stack([p, 1 - p]), atol=1e-6)
+    for code, (share, got) in enumerate(zip((p, 1 - p), prediction.groups, strict=True)):
+        member = data.group == code
         within = LogisticRegression().fit(data.X[member], data.dl[member] > 0).predict_proba(new)[:, 1]
         for i in range(50):
             assert got.mean[i] == pytest.approx(share[i] * (within[i] - (1 - within[i])), abs=1e-5)
@@ -99,14 +101,14 @@ def test_partially_linear_recovers_its_coefficients(base):
     mean = np.where(is_r, 0.4 * X["x1"] - 0.2 * X["x2"] + 0.3 * X["w"], -0.1 * X["x1"] + 0.3 * X["x2"] - 0.1)
     dl = 2 * mean + 0.2 * rng.normal(size=n)
     learner = resolve_learner("partially-linear", linear=("x1", "x2"), base=base)
-    prediction = fit_learner(learner, TrainingRows(X, dl, is_r), SEED).predict(X)
+    prediction = fit_learner(learner, TrainingRows(X, dl, group_codes(is_r), 2), SEED).predict(X)
     found = {(group, quantity): value for group, quantity, value in prediction.details}
-    expected = {("r", "alpha"): 0.4, ("r", "beta"): -0.2, ("b", "alpha"): -0.1, ("b", "beta"): 0.3}
+    expected = {(0, "alpha"): 0.4, (0, "beta"): -0.2, (1, "alpha"): -0.1, (1, "beta"): 0.3}
     assert found.keys() == expected.keys()
     for key, value in expected.items():
         assert found[key] == pytest.approx(value, abs=0.04)
     truth = 0.4 * X["x1"] - 0.2 * X["x2"] + 0.3 * X["w"]
-    assert np.mean((prediction.r.mean - truth) ** 2) < 0.001
+    assert np.mean((prediction.groups[0].mean - truth) ** 2) < 0.001
 
 
 def test_partially_linear_is_least_squares_when_everything_is_linear():
@@ -115,11 +117,11 @@ def test_partially_linear_is_least_squares_when_everything_is_linear():
     data = rows(3000, values=(-1.0, 1.0), weighted=True)
     learner = resolve_learner("partially-linear", linear=(0, 2), base=LinearRegression())
     prediction = fit_learner(learner, data, SEED).predict(data.X)
-    full = LinearRegression().fit(data.X, data.z("r"), data.weight)
-    found = {q: v for g, q, v in prediction.details if g == "r"}
+    full = LinearRegression().fit(data.X, data.z(0), data.weight)
+    found = {q: v for g, q, v in prediction.details if g == 0}
     assert found["alpha"] == pytest.approx(full.coef_[0], abs=0.003)
     assert found["beta"] == pytest.approx(full.coef_[2], abs=0.003)
-    np.testing.assert_allclose(prediction.r.mean, full.predict(data.X), atol=0.01)
+    np.testing.assert_allclose(prediction.groups[0].mean, full.predict(data.X), atol=0.01)
 
 
 def test_simplex_weights_are_the_best_of_a_fine_grid():
@@ -144,11 +146,11 @@ def test_stack_averages_its_members_and_keeps_the_weights():
     fitted = fit_learner(learner, data, SEED)
     prediction = fitted.predict(new)
     weights = {(g, q): v for g, q, v in prediction.details}
-    for group in ("r", "b"):
-        a = [weights[group, f"weight of {name}"] for name in learner.components]
+    for code, got in enumerate(prediction.groups):
+        a = [weights[code, f"weight of {name}"] for name in learner.components(2)]
         assert sum(a) == pytest.approx(1.0)
-        members = [getattr(fitted.parts[name].predict(new).prediction, group).mean for name in learner.components]
-        np.testing.assert_allclose(getattr(prediction, group).mean, a[0] * members[0] + a[1] * members[1])
+        members = [fitted.parts[name].predict(new).prediction.groups[code].mean for name in learner.components(2)]
+        np.testing.assert_allclose(got.mean, a[0] * members[0] + a[1] * members[1])
 
 
 def test_numeric_columns_encode_and_standardise():
@@ -169,11 +171,11 @@ def test_a_pipeline_gets_the_frame_as_it_is_and_uses_weights():
     encode = ColumnTransformer([("c", OneHotEncoder(handle_unknown="ignore"), ["c"])], remainder="passthrough")
     model = Pipeline([("encode", encode), ("logit", LogisticRegression())])
     weight = rng.uniform(0.5, 2, 200)
-    data = TrainingRows(X, rng.choice([-1.0, 1.0], 200), rng.random(200) < 0.5, weight)
+    data = TrainingRows(X, rng.choice([-1.0, 1.0], 200), group_codes(rng.random(200) < 0.5), 2, weight)
     prediction = fit_learner(resolve_learner(model), data, SEED).predict(X)
     by_hand = Pipeline([("encode", encode), ("logit", LogisticRegression())])
-    by_hand.fit(X, data.z("r").astype(int), logit__sample_weight=weight)
-    np.testing.assert_allclose(prediction.r.mean, by_hand.predict_proba(X) @ by_hand.classes_, atol=1e-6)
+    by_hand.fit(X, data.z(0).astype(int), logit__sample_weight=weight)
+    np.testing.assert_allclose(prediction.groups[0].mean, by_hand.predict_proba(X) @ by_hand.classes_, atol=1e-6)
 
 
 @pytest.mark.parametrize("learner", ["logit-lasso", LogisticRegression()], ids=str)
@@ -185,7 +187,7 @@ def test_weights_are_repeated_rows(learner):
     )
     data = rows(weighted=True)
     repeated = data.take(np.repeat(np.arange(300), data.weight.astype(int)))
-    repeated = TrainingRows(repeated.X, repeated.dl, repeated.is_r)
+    repeated = replace(repeated, weight=None)
     new = rows(50, 1).X
     one = fit_learner(learner, data, SEED).predict(new).delta_theta
     other = fit_learner(learner, repeated, SEED).predict(new).delta_theta
@@ -196,7 +198,7 @@ def test_weights_are_repeated_rows(learner):
 @pytest.mark.parametrize("name", ["forest", "factored-forest"])
 def test_forests_do_not_depend_on_the_scale_of_weights(name, values):
     data, learner = rows(values=values, weighted=True), resolve_learner(name, n_estimators=10)
-    scaled = TrainingRows(data.X, data.dl, data.is_r, data.weight / 1024)
+    scaled = replace(data, weight=data.weight / 1024)
     one, other = (fit_learner(learner, d, SEED).predict(data.X).delta_theta for d in (data, scaled))
     np.testing.assert_allclose(one, other, atol=1e-12)
     assert np.ptp(one[:, 0]) > 0.1
@@ -216,7 +218,7 @@ def test_forests_draw_that_many_rows_unless_told_otherwise(values):
             for options in (given, {"max_samples": same})
         )
         assert np.array_equal(one.predict(new).delta_theta, other.predict(new).delta_theta)
-        model = one.parts["r"].estimator.named_steps["model"]
+        model = one.parts[0].estimator.named_steps["model"]
         assert model.max_samples == given.get("max_samples", "auto")
 
 
@@ -249,14 +251,14 @@ def test_children_of_a_seed_do_not_depend_on_how_often_they_are_asked_for():
 
 def test_constant_and_absent_parts_predict_constants():
     data, new = rows(60), rows(5, 1).X
-    flat = TrainingRows(data.X, np.where(data.is_r, 1.0, 0.0), data.is_r)
+    flat = replace(data, dl=np.where(data.group == 0, 1.0, 0.0))
     prediction = fit_learner(resolve_learner(LogisticRegression()), flat, SEED).predict(new)
-    np.testing.assert_array_equal(prediction.b.mean, np.zeros(5))
-    only_b = data.members("b")
+    np.testing.assert_array_equal(prediction.groups[1].mean, np.zeros(5))
+    only_second = data.members(1)
     factored = FactoredLearner("f", Family(LogisticRegression(), None))
-    prediction = fit_learner(factored, only_b, SEED).predict(new)
-    np.testing.assert_array_equal(prediction.r.mean, np.zeros(5))
-    np.testing.assert_array_equal(prediction.group_probability, np.zeros(5))
+    prediction = fit_learner(factored, only_second, SEED).predict(new)
+    np.testing.assert_array_equal(prediction.groups[0].mean, np.zeros(5))
+    np.testing.assert_array_equal(prediction.group_probabilities, np.tile([0.0, 1.0], (5, 1)))
 
 
 def test_zero_weight_rows_do_not_count():
@@ -264,7 +266,7 @@ def test_zero_weight_rows_do_not_count():
     weight = np.where(np.arange(200) < 150, 1.0, 0.0)
     kept = data.take(np.arange(150))
     learner = resolve_learner(LogisticRegression())
-    one = fit_learner(learner, TrainingRows(data.X, data.dl, data.is_r, weight), SEED).predict(data.X)
+    one = fit_learner(learner, replace(data, weight=weight), SEED).predict(data.X)
     two = fit_learner(learner, kept, SEED).predict(data.X)
     np.testing.assert_allclose(one.delta_theta, two.delta_theta, atol=1e-8)
 
@@ -288,13 +290,13 @@ def test_presets_run_on_frames_with_categories_and_weights(name, many):
     options = fast.get(name.removeprefix("factored-"), {})
     if name == "stack":
         options = {"members": ("lasso", "factored-logit"), "n_inner_folds": 2}
-    data = TrainingRows(X, dl, rng.random(n) < 0.5, rng.uniform(0.5, 2, n))
+    data = TrainingRows(X, dl, group_codes(rng.random(n) < 0.5), 2, rng.uniform(0.5, 2, n))
     learner = resolve_learner(name, **options)
     learner.check(data)
     first, second = (fit_learner(learner, data, SEED).predict(X).delta_theta for _ in range(2))
     assert np.array_equal(first, second)
     assert np.isfinite(first).all()
-    assert np.corrcoef(first[:, 0], data.z("r"))[0, 1] > 0.1
+    assert np.corrcoef(first[:, 0], data.z(0))[0, 1] > 0.1
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -360,7 +362,7 @@ RECORDED = Family(None, Recorder())
 RECORDING = {
     "grid": DirectLearner("grid", replace(RECORDED, grid=({"knob": 0}, {"knob": 1}))),
     "factored": FactoredLearner("factored", replace(RECORDED, grid=({"knob": 0}, {"knob": 1}))),
-    "stack": StackLearner("stack", (DirectLearner("r", RECORDED),)),
+    "stack": StackLearner("stack", (DirectLearner("member", RECORDED),)),
     "partially-linear": PartiallyLinearLearner("partially linear", RECORDED, (1, 2)),
 }
 
@@ -372,13 +374,13 @@ def test_inner_folds_never_split_a_cluster(name, values):
 
     def recorded(given):
         Recorder.seen.clear()
-        learner.fit("r", given, SEED)
+        learner.fit("member" if name == "stack" else 0, given, SEED)
         return list(Recorder.seen)
 
     pairs = recorded(data)
     assert len(pairs) >= 5
     assert all(not trained & held for trained, held in pairs)
-    inside = data.X[data.is_r if name == "factored" else slice(None), 0]
+    inside = data.X[data.group == 0 if name == "factored" else slice(None), 0]
     assert set.union(*(held for _, held in pairs)) == set(inside)
     assert any(trained & held for trained, held in recorded(replace(data, clusters=None)))
 
@@ -387,11 +389,11 @@ def test_zero_weights_and_subsets_keep_their_clusters():
     data = clustered_rows(40, weighted=True)
     order = np.random.default_rng(0).permutation(300)[:200]
     np.testing.assert_array_equal(data.take(order).clusters, data.clusters[order])
-    np.testing.assert_array_equal(data.members("b").clusters, data.clusters[~data.is_r])
+    np.testing.assert_array_equal(data.members(1).clusters, data.clusters[data.group == 1])
     assert rows().take(order).clusters is None
     data = replace(data, weight=np.where(np.arange(300) % 3 == 0, 0.0, data.weight))
     Recorder.seen.clear()
-    RECORDING["grid"].tune("r", data, SEED)
+    RECORDING["grid"].tune(0, data, SEED)
     assert all(not trained & held for trained, held in Recorder.seen)
 
 
@@ -404,7 +406,7 @@ def splits_of_the_lasso(monkeypatch, data, **options):
 
     with monkeypatch.context() as patch:
         patch.setattr(LassoCV, "fit", fit)
-        part = DirectLearner("lasso", lasso_family(**options)).fit("r", data, SEED)
+        part = DirectLearner("lasso", lasso_family(**options)).fit(0, data, SEED)
     return splits, part.estimator.named_steps["model"]
 
 
@@ -433,7 +435,7 @@ def test_without_clusters_the_lasso_is_the_plain_one():
 @pytest.mark.parametrize("n_folds", [3, 10, 100])
 def test_whole_clusters_are_dealt_evenly_to_as_many_folds_as_there_can_be(n_folds):
     data = clustered_rows(40)
-    strata = 2 * (data.dl > 0) + data.is_r
+    strata = 2 * (data.dl > 0) + (data.group == 0)
     folds = deal_training_rows(strata, n_folds, np.random.default_rng(0), data.clusters)
     k = min(n_folds, 40)
     assert set(folds) == set(range(k))
@@ -466,7 +468,7 @@ def test_fewer_clusters_than_tuning_folds(name, options, n_clusters):
     data, learner = clustered_rows(n_clusters), resolve_learner(name, **options)
     assert np.isfinite(fit_learner(learner, data, SEED).predict(data.X).delta_theta).all()
     # every cluster with one class, so that no training fold knows the held-out one
-    data = replace(data, dl=np.where(data.clusters == 10, 1.0, -1.0), is_r=np.arange(300) % 2 == 0)
+    data = replace(data, dl=np.where(data.clusters == 10, 1.0, -1.0), group=np.arange(300) % 2)
     assert np.isfinite(fit_learner(learner, data, SEED).predict(data.X).delta_theta).all()
 
 

@@ -6,6 +6,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
+from support.codes import group_codes
 from support.refusals import refused
 
 from fairfrontier.errors import LearnerError
@@ -18,7 +19,7 @@ def rows(dl=None, weight=None, X=None):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3)) if X is None else X
     dl = rng.choice([-1.0, 1.0], 60) if dl is None else dl
-    return TrainingRows(X, dl, rng.random(60) < 0.5, weight)
+    return TrainingRows(X, dl, group_codes(rng.random(60) < 0.5), 2, weight)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_too_many_values_for_classes():
     many = rows(dl=np.linspace(-1, 1, 60))
     refused("bad-learner", "at most 10.*learner='lasso'", lambda: resolve_learner("logit-lasso").check(many))
     rng = np.random.default_rng(0)
-    wide = TrainingRows(rng.normal(size=(300, 1)), np.linspace(-1, 1, 300), rng.random(300) < 0.5)
+    wide = TrainingRows(rng.normal(size=(300, 1)), np.linspace(-1, 1, 300), group_codes(rng.random(300) < 0.5), 2)
     refused("bad-learner", "at most 50", lambda: resolve_learner(LogisticRegression()).check(wide))
 
 

@@ -33,7 +33,7 @@ def test_stratified_folds_are_balanced_in_every_stratum(n_folds):
     assert not np.array_equal(folds[0], folds[1])
     for row in folds:
         assert sorted(set(row)) == list(range(1, n_folds + 1))
-        strata = [np.ones(203, bool), sample.is_r, ~sample.is_r]
+        strata = [np.ones(203, bool), (sample.group == 0), (sample.group == 1)]
         strata += [g & (sample.y == v) for g in strata[1:] for v in (0, 1)]
         for stratum in strata:
             counts = [int(np.sum(stratum & (row == k))) for k in range(1, n_folds + 1)]
@@ -56,7 +56,7 @@ def test_clusters_are_never_split(scheme):
     for cluster in range(60):
         assert len(set(row[clusters == cluster])) == 1
     if scheme is None:
-        for member in (sample.is_r, ~sample.is_r):
+        for member in ((sample.group == 0), (sample.group == 1)):
             share = [np.mean(row[member] == k) for k in range(1, 5)]
             assert max(share) - min(share) < 0.06
 
@@ -91,7 +91,9 @@ def test_cross_fitting_by_a_plain_loop(weighted):
     for repetition in range(2):
         for fold in range(1, 5):
             held = nuisance.folds[repetition] == fold
-            for column, (label, member) in enumerate(zip(sample.groups, (sample.is_r, ~sample.is_r), strict=True)):
+            for column, (label, member) in enumerate(
+                zip(sample.groups, ((sample.group == 0), (sample.group == 1)), strict=True)
+            ):
                 z = dl * member
                 model = LinearRegression().fit(sample.X[~held], z[~held], sample.weight[~held])
                 predicted = model.predict(sample.X[held])
@@ -118,17 +120,17 @@ def test_log_loss_and_group_auc_by_a_plain_loop():
     probability = np.empty(300)
     for fold in (1, 2, 3):
         held = nuisance.folds[0] == fold
-        p = LogisticRegression().fit(sample.X[~held], sample.is_r[~held]).predict_proba(sample.X[held])[:, 1]
+        p = LogisticRegression().fit(sample.X[~held], (sample.group == 0)[~held]).predict_proba(sample.X[held])[:, 1]
         probability[held] = p
-        train = ~held & sample.is_r
+        train = ~held & (sample.group == 0)
         within = LogisticRegression().fit(sample.X[train], dl[train] > 0).predict_proba(sample.X[held])[:, 1]
-        z, z_train = (dl * sample.is_r)[held], (dl * sample.is_r)[~held]
+        z, z_train = (dl * (sample.group == 0))[held], (dl * (sample.group == 0))[~held]
         chosen = np.select([z == 1, z == -1], [p * within, p * (1 - within)], 1 - p)
         shares = np.select([z == 1, z == -1], [np.mean(z_train == 1), np.mean(z_train == -1)], np.mean(z_train == 0))
-        entry = nuisance.quality[(nuisance.quality.fold == fold) & (nuisance.quality.group == sample.groups[0])]
+        entry = nuisance.quality[(nuisance.quality.fold == fold) & (nuisance.quality.group == sample.groups.labels[0])]
         assert entry.log_loss.item() == pytest.approx(-np.mean(np.log(chosen)), abs=1e-5)
         assert entry.mean_log_loss.item() == pytest.approx(-np.mean(np.log(shares)))
-    assert nuisance.group_auc == pytest.approx(roc_auc_score(sample.is_r, probability), abs=1e-3)
+    assert nuisance.group_auc == pytest.approx(roc_auc_score((sample.group == 0), probability), abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_tuning_happens_once_or_in_every_fold():
 
 def tuned(learner, sample, dl):
     """What is tuned on all rows for group "red": a number of trees or a penalty."""
-    (value,) = cross_fit(sample, dl, learner, n_folds=2, random_state=0).tuning["r"].values()
+    (value,) = cross_fit(sample, dl, learner, n_folds=2, random_state=0).tuning[0].values()
     return getattr(value, "alpha", value)
 
 
@@ -231,7 +233,7 @@ def test_jitter_rotates_each_pair_by_a_small_angle():
 
 def test_external_predictions_are_judged_but_not_changed():
     sample, dl = make()
-    values = np.column_stack([dl * sample.is_r, dl * ~sample.is_r]) * 0.5
+    values = np.column_stack([dl * (sample.group == 0), dl * (sample.group == 1)]) * 0.5
     nuisance = external_nuisance(sample, dl, values)
     np.testing.assert_array_equal(nuisance.predictions, values[None])
     assert nuisance.external
@@ -255,7 +257,7 @@ def test_fit_on_all_predicts_new_rows():
     sample, dl = make()
     new = np.random.default_rng(4).normal(size=(7, 3))
     fitted = fit_on_all(sample, dl, LinearRegression())
-    expected = LinearRegression().fit(sample.X, dl * sample.is_r).predict(new)
+    expected = LinearRegression().fit(sample.X, dl * (sample.group == 0)).predict(new)
     np.testing.assert_allclose(fitted.predict(new).delta_theta[:, 0], expected)
     tuned = [fit_on_all(sample, dl, "lasso", random_state=1, n_jobs=jobs).predict(new).delta_theta for jobs in (1, 2)]
     assert np.array_equal(*tuned)

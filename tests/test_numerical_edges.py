@@ -99,7 +99,7 @@ def test_a_group_of_one_row():
     assert found["standard error"][0] == 0.0
     assert set(ff.support_set(Q)[:, 0]) <= {0.0, 1.0}
     # in every draw its risk is what it is
-    assert np.ptp(ff._contexts()[0].draw(Q, np.array([1.0 * (rows.a != rows.y)])).risks[:, 0, 0]) == 0.0
+    assert np.ptp(ff.fit_.contexts()[0].draw(Q, np.array([1.0 * (rows.a != rows.y)])).risks[:, 0, 0]) == 0.0
 
 
 def test_a_group_of_one_row_among_a_hundred_thousand():
@@ -126,7 +126,7 @@ def test_the_weight_of_a_whole_group_does_not_matter(power):
     weight = np.where(rows.g == 1, size, 1.0)
     ff = fit(rows, rows.t * [size, 1.0], sample_weight=weight)
     found, expected = check(ff, rows.a), everything(fit(rows), rows.a)
-    assert min(ff.sample_.mu) < 1e-5
+    assert min(ff.sample_.groups.shares) < 1e-5
     # other numbers average nuisances over all people, of whom there are now others
     names = ["support", "support set", "covariance", "area", "risk", "standard error", "pareto frontier"]
     names += [f"lda {method}: {what}" for method in ("robust", "paper") for what in ("statistic", "draws", "p-value")]
@@ -185,7 +185,7 @@ def test_nuisances_in_two_opposite_directions(angle):
     ff = fit(rows, np.where(rows.y == 1, -1.0, 1.0)[:, None] * towards)
     check(ff, rows.a)
     for q, e in zip(Q, ff.support_set(Q), strict=True):
-        k = float(q / ff.sample_.mu @ towards)
+        k = float(q / ff.sample_.groups.shares @ towards)
         if abs(k) > 1e-12:  # the rule treats all rows with y = 0, or all others
             assert np.allclose(e, 1.0 if k > 0.0 else 0.0, atol=1e-14)
 
@@ -236,7 +236,7 @@ def test_ties_everywhere():
     ff = fit(rows, np.sign(rows.t))
     check(ff, rows.a)
     for q in ([-1.0, 0.0], [-1.0, -1.0], [1.0, -1.0]):
-        scaled = np.asarray(q) * ff.sample_.mu  # many rows are exactly perpendicular to q'M
+        scaled = np.asarray(q) * ff.sample_.groups.shares  # many rows are exactly perpendicular to q'M
         assert ff.support(scaled)[0] == pytest.approx(plain_h(ff.support_function_.scores, scaled), abs=1e-14)
 
 

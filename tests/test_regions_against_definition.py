@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.path import Path
 from support import plain
+from support.codes import group_codes
 from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
@@ -441,7 +442,13 @@ def test_variance_is_the_diagonal_of_the_covariance(weighted, clustered, kind):
     weight = rng.exponential(size=n) * (rng.random(n) < 0.8) if weighted else np.ones(n)
     clusters = np.unique(rng.integers(0, 40, n), return_inverse=True)[1] if clustered else None
     scores = make_scores(
-        rng.normal(size=n), rng.normal(size=n), t, is_r, weight, clusters=clusters, upper=0.5 + 0.5 * rng.random(n)
+        rng.normal(size=n),
+        rng.normal(size=n),
+        t,
+        group_codes(is_r),
+        weight,
+        clusters=clusters,
+        upper=0.5 + 0.5 * rng.random(n),
     )
     function = build_support_function(scores)
     q = np.vstack([unit_circle(120, 0.01), plain.AXES])
@@ -531,9 +538,7 @@ def test_values_between_lattice_points_are_means_of_their_neighbours():
 def test_limits_that_do_not_exist_are_empty_polygons():
     rng = np.random.default_rng(12)
     n = 30
-    scores = make_scores(
-        rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)), np.arange(n) % 2 == 0, np.ones(n)
-    )
+    scores = make_scores(rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)), np.arange(n) % 2, np.ones(n))
     function = build_support_function(scores)
     for side, nothing in (("upper", "inner"), ("lower", "outer")):
         assert getattr(SupportBand(function, 0.05, side, np.ones(99)), nothing).shape == (0, 2)

@@ -12,6 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from support import plain
+from support.codes import group_codes
 from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
@@ -159,7 +160,9 @@ def test_values_are_cut_at_zero():
 def numbered_rows(n, weight=None):
     """Rows whose only covariate is their number."""
     rng = np.random.default_rng(2)
-    return TrainingRows(np.arange(n, dtype=float)[:, None], rng.normal(size=n), rng.random(n) < 0.5, weight)
+    return TrainingRows(
+        np.arange(n, dtype=float)[:, None], rng.normal(size=n), group_codes(rng.random(n) < 0.5), 2, weight
+    )
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -201,7 +204,7 @@ def test_learners_without_weights_see_whole_units_drawn_with_replacement(cluster
     np.testing.assert_array_equal(found.X[:, 0], np.repeat(train, times))
     picked = found.X[:, 0].astype(int)
     np.testing.assert_array_equal(found.dl, given_rows.dl[picked])
-    np.testing.assert_array_equal(found.is_r, given_rows.is_r[picked])
+    np.testing.assert_array_equal(found.group, given_rows.group[picked])
     assert set(times) >= {0, 1, 2}
     if not clustered:
         assert len(picked) == len(train)
@@ -248,7 +251,7 @@ def classes_by_hand(ff, estimator, seed, resample):
             else:
                 w = rng.standard_exponential(unit.max() + 1)[unit] * sample.weight
                 keywords["sample_weight"] = w[train] / w[train].mean()
-            for g, member in enumerate((sample.is_r, ~sample.is_r)):
+            for g, member in enumerate(((sample.group == 0), (sample.group == 1))):
                 z = dl * member
                 estimator.fit(sample.X[train], z[train].astype(int), **keywords)
                 pairs[held, g] = estimator.predict_proba(sample.X[held]) @ estimator.classes_
@@ -290,9 +293,9 @@ def test_refits_use_the_tuning_and_a_seed_of_their_own_for_every_fit(learner):
     ff = refitting(learner, "weights")
     model, sample = resolve_learner(learner), ff.sample_
     weight = sample.weight / sample.weight.mean()
-    given_rows = TrainingRows(sample.X, 1.0 - 2.0 * sample.y, sample.is_r, weight)
+    given_rows = TrainingRows(sample.X, 1.0 - 2.0 * sample.y, sample.group, 2, weight)
     fold, (seeds, fits) = ff.nuisance_.folds[0], refit_seeds(ff)
-    fit_seeds = iter(child_seeds(fits, 2 * 3 * len(model.components)))
+    fit_seeds = iter(child_seeds(fits, 2 * 3 * len(model.components(2))))
     for j in range(2):
         w = np.random.default_rng(seeds[j]).standard_exponential(sample.n_obs) * weight
         pairs = np.empty((sample.n_obs, 2))
@@ -301,7 +304,7 @@ def test_refits_use_the_tuning_and_a_seed_of_their_own_for_every_fit(learner):
             training = replace(given_rows.take(train), weight=w[train] / w[train].mean())
             parts = {
                 name: model.fit(name, training, next(fit_seeds), ff.nuisance_.tuning.get(name)).predict(sample.X[held])
-                for name in model.components
+                for name in model.components(2)
             }
             pairs[held] = model.combine(parts).delta_theta
         expected = plain_shortfall(ff.support_function_.scores, pairs)
@@ -359,13 +362,16 @@ class Known:
 class Oracle(Learner):
     """Predicts the last two covariates, whatever it is trained on."""
 
-    name, components = "oracle", ("r", "b")
+    name = "oracle"
+
+    def components(self, n_groups):
+        return (0, 1)
 
     def fit(self, component, rows, seed, tuning=None):
-        return Known(-2 if component == "r" else -1)
+        return Known(component - 2)
 
     def combine(self, parts):
-        return Prediction(parts["r"], parts["b"])
+        return Prediction((parts[0], parts[1]))
 
 
 def test_a_perfect_learner_has_no_regret_and_nothing_is_corrected():

@@ -11,9 +11,12 @@ import pytest
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import InputError, NotFittedError
+from fairfrontier.report.findings import ask
 from fairfrontier.report.sentences import HEADLINES
 
-SCHEMA = json.loads(files("fairfrontier.report").joinpath("audit.schema.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(
+    json.loads(files("fairfrontier.report").joinpath("audit.schema.json").read_text(encoding="utf-8"))
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +32,27 @@ def test_record_holds_what_the_methods_return(fitted, tmp_path):
     record = json.loads(path.read_text())
     (found,) = record["algorithms"]
     test = ff.test_lda({"in use": decisions})["in use"]
-    assert found["lda"] == json.loads(json.dumps(test.to_dict()))
-    assert found["verdict"] == test.verdict
-    np.testing.assert_allclose(found["risk"], ff.risks(decisions).risk)
-    assert (found["distance"]["low"], found["distance"]["high"]) == ff.distance_to_fairest(decisions).conf_int()
+    expected = json.loads(json.dumps(test.to_dict()))
+    for name, value in found["lda"].items():
+        if name == "witness" and value is not None:
+            ends = value.pop("intervals")
+            assert [[end["low"], end["high"]] for end in ends] == expected["witness"].pop("intervals")
+        assert value == expected[name], name
+    for name in ("verdict", "risk", "selection_rate", "selection_ratio"):
+        assert found[name] == expected[name]
+    assert found["sentences"] == test.sentences()
+    distance = ff.distance_to_fairest(decisions)
+    assert (found["distance"]["interval"]["low"], found["distance"]["interval"]["high"]) == distance.conf_int()
     skew = ff.test_group_skew()
     for name in ("p_value", "p_value_balanced", "verdict", "reject"):
         assert record["skew"][name] == getattr(skew, name)
+    assert record["skew"]["sentences"] == skew.sentences()
+    alternatives = ff.alternatives({"in use": decisions}, 8)
+    assert found["alternatives_sentences"] == alternatives.sentences()
+    for line, row in zip(found["alternatives"], alternatives.table.to_dict("records"), strict=True):
+        assert line["risk"] == [row[f"risk {label}"] for label in ff.groups_]
+        assert line["gain"] == [*(row[f"gain {label}"] for label in ff.groups_), row["gain in gap"]]
+        assert (line["role"], line["agreement"], line["flagged"]) == (row["role"], row["agreement"], row["flagged"])
     for line, point in zip(record["points"], ff.points_.to_numpy(), strict=True):
         np.testing.assert_allclose(line["risk"], point[:2])
     for rule in record["rules"][::25]:
@@ -65,10 +82,12 @@ def test_capacity_and_lotteries(fitted, tmp_path):
     ff, decisions = fitted
     path = ff.to_json(tmp_path / "record.json", {"lottery": 0.1 * decisions}, randomised=True, capacity=0.2)
     record = json.loads(path.read_text())
-    shares = np.array([rule["treated"] for rule in record["rules"]]) @ ff.sample_.mu
+    shares = np.array([rule["selection_rate"] for rule in record["rules"]]) @ ff.sample_.groups.shares
     assert (shares <= 0.2 + 1e-9).all()
-    assert record["settings"]["capacity"] == record["algorithms"][0]["lda"]["capacity"] == 0.2
+    assert record["settings"]["capacity"] == 0.2
     assert not record["settings"]["bounded"]
+    assert record["picture"]["region"] == []
+    VALIDATOR.validate(record)
 
 
 def test_bounds_weights_clusters_and_predictions_from_outside_are_recorded(fitted, tmp_path):
@@ -81,29 +100,32 @@ def test_bounds_weights_clusters_and_predictions_from_outside_are_recorded(fitte
     other = FairFrontier(n_boot=99, random_state=1).fit(
         None,
         sample.y,
-        sensitive_features=sample.is_r,
+        sensitive_features=(sample.group == 0),
         upper=0.3,
         sample_weight=np.arange(n) % 3 + 1.0,
         clusters=np.arange(n) // 4,
         external_nuisance=ff.nuisance_.predictions[0],
     )
     record = json.loads(other.to_json(tmp_path / "record.json", decisions).read_text())
-    for part in ("settings", "learner", "algorithms"):
-        jsonschema.validate({part: record[part]}, SCHEMA | {"required": [part]})
+    VALIDATOR.validate(record)
     assert {"bounded": True, "weighted": True, "clusters": n // 4}.items() <= record["settings"].items()
     assert record["learner"]["external"]
     test = other.test_lda(decisions)
-    assert record["algorithms"][0]["lda"]["bounded"]
-    assert test.verdict == "not-comparable"  # it treats more people than a chance of 0.3 allows
-    assert "or the limits set on the rules (bounds on the chance of treatment) exclude it" in test.summary()
+    assert test.verdict == "not-comparable"  # it selects more people than a chance of 0.3 allows
+    assert "or the limits set on the rules (bounds on the chance of being selected) exclude it" in test.summary()
 
 
-def test_fields_are_those_of_the_schema(fitted, tmp_path):
+def test_records_follow_the_schema_with_and_without_algorithms(fitted, tmp_path):
     ff, decisions = fitted
-    record = json.loads(ff.to_json(tmp_path / "record.json", {"in use": decisions}).read_text())
-    known = set(SCHEMA["properties"])
-    assert set(record) <= known
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    for algorithms in (None, decisions, {"in use": decisions, "everybody": np.ones(ff.n_obs_)}):
+        VALIDATOR.validate(json.loads(ff.to_json(tmp_path / "record.json", algorithms).read_text()))
+
+
+def test_algorithms_need_different_names(fitted):
+    ff, decisions = fitted
+    with pytest.raises(InputError, match="different names") as error:
+        ask(ff, {1: decisions, "1": decisions})
+    assert error.value.code == "bad-decisions"
 
 
 def test_bad_calls(fitted, tmp_path):

@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from support.browser import DESKTOP, PHONE, launched, opened
 from support.people import people
+from support.records import changed, record_of
 
 from fairfrontier import FairFrontier
-from fairfrontier.audit import running
+from fairfrontier.audit import run as running
 from fairfrontier.audit.plan import make_plan
 from fairfrontier.audit.request import AuditRequest
 from fairfrontier.audit.table import TableFile
 from fairfrontier.report.html import render
-from fairfrontier.report.record import make_record
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
@@ -52,7 +52,7 @@ def record(ff):
     """One algorithm for each verdict."""
     near = np.asarray(ff.support_function_.treated(np.array([-1.0, -1.0])), dtype=float)
     algorithms = {"the opposite": 1.0 - near, "near the frontier": near, "all knowing": Y.astype(float)}
-    return make_record(ff, algorithms) | {"title": "A small audit", "created": "2026-01-02T03:04:05"}
+    return record_of(ff, algorithms)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def hostile(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running, "OTHER_LEARNERS", ())  # one other seed is enough here
         record = running.run_audit(make_plan(TableFile(table, f"{SCRIPT}.csv", "0" * 64), request)).record
-    (folder / "audit.json").write_text(json.dumps(record, allow_nan=False), encoding="utf-8")
+    (folder / "audit.json").write_text(record.to_json(), encoding="utf-8")
     (folder / "report.html").write_text(render(record), encoding="utf-8")
     return folder
 
@@ -127,13 +127,13 @@ def direction(weight):
 
 def expected(ff, q):
     """Risks, selection rates and error rates of the rule of a direction, group by group."""
-    treated = np.asarray(ff.support_function_.treated(q), dtype=bool)
+    selected = np.asarray(ff.support_function_.treated(q), dtype=bool)
     own = [label == G for label in LABELS]
     return {
         "risk": ff.support_set(q[None])[0].tolist(),
-        "treated": [treated[g].mean() for g in own],
-        "false positive rate": [treated[g & (Y == 0)].mean() for g in own],
-        "false negative rate": [1.0 - treated[g & (Y == 1)].mean() for g in own],
+        "selection_rate": [selected[g].mean() for g in own],
+        "false_positive_rate": [selected[g & (Y == 0)].mean() for g in own],
+        "false_negative_rate": [1.0 - selected[g & (Y == 1)].mean() for g in own],
     }
 
 
@@ -174,24 +174,26 @@ def test_nothing_is_fetched_and_nothing_goes_wrong(tab, path):
 
 
 def test_every_verdict_is_told_as_in_the_record(tab, record):
-    assert {a["verdict"] for a in record["algorithms"]} == {"lda-shown", "no-evidence", "not-comparable"}
-    assert tab.texts(".card h3") == [a["name"] for a in record["algorithms"]]
-    assert tab.texts(".card .headline") == [a["headline"] for a in record["algorithms"]]
-    assert tab.texts(".card .p-value strong") == [f"{a['lda']['p_value']:.3f}" for a in record["algorithms"]]
+    assert {a.verdict for a in record.algorithms} == {"lda-shown", "no-evidence", "not-comparable"}
+    assert tab.texts(".card h3") == [a.name for a in record.algorithms]
+    assert tab.texts(".card .headline") == [a.headline for a in record.algorithms]
+    assert tab.texts(".card .p-value strong") == [f"{a.lda.p_value_adjusted:.3f}" for a in record.algorithms]
     assert tab.texts(".card .chip") == ["alternative shown", "no evidence", "not comparable"]
-    assert tab.texts(".limits li") == record["limits"]
+    assert tab.texts(".limits li") == list(record.limits)
 
 
 def test_the_alternative_shown_comes_with_its_numbers(tab, record):
-    witness = record["algorithms"][0]["lda"]["witness"]
+    own = record.algorithms[0]
+    witness = own.lda.witness
     row = tab.page.locator(".card.lda-shown tr.gain td").all_text_contents()
-    for cell, gain, bound in zip(row, witness["gain"], witness["lower_bounds"], strict=True):
+    for cell, gain, bound in zip(row, witness.gain, witness.lower_bounds, strict=True):
         assert f"{100 * gain:.2f} pts" in cell
         assert f"at least {100 * bound:.2f} pts".replace("-", MINUS) in cell
     rates = tab.texts(".card.lda-shown .figures table:nth-of-type(2) tbody td")
-    own = record["algorithms"][0]
-    now = [f"{100 * rate:.1f}%" for rate in own["treated"]] + [f"{own['treated ratio']:.2f}"]
-    then = [f"{100 * rate:.1f}%" for rate in witness["selection_rate"]] + [f"{witness['selection_ratio']:.2f}"]
+    now, then = (
+        [f"{100 * rate:.1f}%" for rate in rule.selection_rate] + [f"{rule.selection_ratio:.2f}"]
+        for rule in (own, witness)
+    )
     assert rates == now + then
 
 
@@ -221,26 +223,26 @@ def test_the_slider_obeys_the_keyboard(fresh, ff):
 def test_hovering_the_frontier_tells_direction_risks_and_shares(fresh, record):
     fresh.page.locator("#weight").fill("0")  # out of the way
     fresh.page.locator("#plot").scroll_into_view_if_needed()
-    markers = [p["risk"] for p in record["points"] + record["algorithms"]] + [record["rules"][0]["risk"]]
+    markers = [p.risk for p in record.points + record.algorithms] + [record.rules[0].risk]
 
     def lonely(point):
-        return min(np.hypot(*np.subtract(point["risk"], other)) for other in markers)
+        return min(np.hypot(*np.subtract(point.risk, other)) for other in markers)
 
-    point = max(record["picture"]["frontier"], key=lonely)
-    fresh.page.mouse.move(*fresh.pixel(point["risk"]))
+    point = max(record.picture.frontier, key=lonely)
+    fresh.page.mouse.move(*fresh.pixel(point.risk))
     fresh.page.wait_for_selector("#plot .hoverlayer .hovertext")
     told = fresh.text("#plot .hoverlayer .hovertext").replace("\u2068", "").replace("\u2069", "").replace(MINUS, "-")
     q = tuple(float(number) for number in re.search(r"direction \((.*?), (.*?)\)", told).groups())
-    np.testing.assert_allclose(q, point["direction"], atol=0.02)
+    np.testing.assert_allclose(q, point.direction, atol=0.02)
     risks = re.search(r"risk of women ([\d.]+)%, of men ([\d.]+)%", told).groups()
-    np.testing.assert_allclose(np.array(risks, dtype=float) / 100, point["risk"], atol=0.01)
-    shares = re.search(r"selected: ([\d.]+)% of women, ([\d.]+)% of men", told).groups()
-    np.testing.assert_allclose(np.array(shares, dtype=float) / 100, point["treated"], atol=0.03)
+    np.testing.assert_allclose(np.array(risks, dtype=float) / 100, point.risk, atol=0.01)
+    shares = re.search(r"selection rate: ([\d.]+)% of women, ([\d.]+)% of men", told).groups()
+    np.testing.assert_allclose(np.array(shares, dtype=float) / 100, point.selection_rate, atol=0.03)
 
 
 def test_hovering_an_algorithm_names_it(fresh, record):
     fresh.page.locator("#plot").scroll_into_view_if_needed()
-    fresh.page.mouse.move(*fresh.pixel(record["algorithms"][0]["risk"]))
+    fresh.page.mouse.move(*fresh.pixel(record.algorithms[0].risk))
     fresh.page.wait_for_selector("#plot .hoverlayer .hovertext")
     assert "the opposite" in fresh.text("#plot .hoverlayer .hovertext")
 
@@ -281,17 +283,17 @@ def test_the_skip_link_shows_and_leads_to_the_answer(fresh):
 
 def test_the_region_of_improvements_is_that_of_the_algorithm_chosen(fresh, record):
     drawn = "document.getElementById('plot').data.map((d) => [d.fill, d.x, d.y]).filter((d) => d[0]).at(-1).slice(1)"
-    for number, a in enumerate(record["algorithms"]):
+    for number, a in enumerate(record.algorithms):
         fresh.page.locator("#algorithm").select_option(str(number))
         words = [text for text in fresh.texts("#legend button") if text.startswith("no worse than")]
-        if len(a["improving"]) > 2:
-            assert words == [f"no worse than {a['name']} in any respect (estimate)"]
+        if len(a.improving) > 2:
+            assert words == [f"no worse than {a.name} in any respect (estimate)"]
             x, y = fresh.page.evaluate(drawn)
-            np.testing.assert_allclose(np.column_stack([x, y])[:-1], a["improving"])
+            np.testing.assert_allclose(np.column_stack([x, y])[:-1], a.improving)
         else:
             assert words == []
-    assert len(record["algorithms"][0]["improving"]) > 2
-    assert len(record["algorithms"][2]["improving"]) <= 2
+    assert len(record.algorithms[0].improving) > 2
+    assert len(record.algorithms[2].improving) <= 2
 
 
 def test_views_show_frontier_and_algorithms_by_default_and_others_on_demand(fresh, record):
@@ -301,8 +303,8 @@ def test_views_show_frontier_and_algorithms_by_default_and_others_on_demand(fres
     def covers(points):
         return shown()[0] < np.min(points) < np.max(points) < shown()[1]
 
-    whole, curve = record["picture"]["set"], [p["risk"] for p in record["picture"]["frontier"]]
-    algorithms = [a["risk"] for a in record["algorithms"]]
+    whole, curve = record.picture.set, [p.risk for p in record.picture.frontier]
+    algorithms = [a.risk for a in record.algorithms]
     assert covers(curve)
     assert covers(algorithms)
     fresh.page.locator("#view").select_option("frontier")
@@ -315,9 +317,9 @@ def test_views_show_frontier_and_algorithms_by_default_and_others_on_demand(fres
 
 def test_holes_of_the_confidence_set_stay_empty(chromium, record, tmp_path):
     square = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
-    rings = [square.tolist(), (0.3 + 0.4 * square[::-1]).tolist()]
+    rings = tuple(tuple(map(tuple, ring.tolist())) for ring in (square, 0.3 + 0.4 * square[::-1]))
     file = tmp_path / "report.html"
-    file.write_text(render(record | {"picture": record["picture"] | {"region": rings}}), encoding="utf-8")
+    file.write_text(render(changed(record, "picture", region=rings)), encoding="utf-8")
     inside = """([x, y]) => {
         const plot = document.getElementById("plot"), { xaxis, yaxis } = plot._fullLayout;
         const area = plot.querySelectorAll("path.js-fill")[1];
@@ -393,11 +395,11 @@ def test_the_printed_file_has_pages_of_modest_size_and_the_screen_is_left_as_it_
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_without_scripts_answers_and_tables_can_be_read(chromium, path, record, scheme):
     with opened(chromium, path, script=False, color_scheme=scheme) as tab:
-        assert tab.texts(".card .headline") == [a["headline"] for a in record["algorithms"]]
+        assert tab.texts(".card .headline") == [a.headline for a in record.algorithms]
         assert not tab.page.locator("#plot").is_visible()
         assert not tab.page.locator("#weight").is_visible()
-        middle = record["rules"][50]
-        assert tab.texts("#rule [data-field=risk]") == [f"{100 * value:.2f}%" for value in middle["risk"]]
+        middle = record.rules[50]
+        assert tab.texts("#rule [data-field=risk]") == [f"{100 * value:.2f}%" for value in middle.risk]
         assert tab.page.locator("#rule").is_visible()
         assert tab.page.locator("#details table").first.is_visible()
         assert colour(tab, "body", "backgroundColor") == {"light": LIGHT_GROUND, "dark": DARK_GROUND}[scheme]
@@ -428,7 +430,9 @@ def test_hostile_names_are_shown_as_they_are(chromium, hostile):
         assert tab.text("h1") == f"{END} {SCRIPT}"
         assert tab.texts(".card h3") == list(HOSTILE_ALGORITHMS)
         assert tab.texts(".card .headline") == [a["headline"] for a in record["algorithms"]]
-        assert tab.texts(".card .p-value strong") == [f"{a['lda']['p_value']:.3f}" for a in record["algorithms"]]
+        assert tab.texts(".card .p-value strong") == [
+            f"{a['lda']['p_value_adjusted']:.3f}" for a in record["algorithms"]
+        ]
         assert tab.texts("#algorithm option") == list(HOSTILE_ALGORITHMS)
         assert tab.texts("#rule thead th") == list(record["groups"])
         assert set(record["groups"]) == set(HOSTILE_GROUPS)

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections import Counter
+from dataclasses import fields
 from html.parser import HTMLParser
 
 import numpy as np
@@ -14,11 +15,14 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 from support.people import people
+from support.records import changed, record_of, respelled
 
 from fairfrontier import FairFrontier
 from fairfrontier.errors import MissingDependencyError
 from fairfrontier.report.html import render
-from fairfrontier.report.record import make_record
+from fairfrontier.report.parts import AuditParts
+from fairfrontier.report.record import Run, RunVerdict, Settings, Source
+from fairfrontier.report.sentences import SETTINGS
 
 pytest.importorskip("jinja2")
 pytest.importorskip("plotly")
@@ -36,6 +40,8 @@ TOKENS = (
     "NOTETEXT",
 )
 MOST_BYTES = 6_000_000
+VERDICTS = ("lda-shown", "no-evidence", "not-comparable")
+TEST, WITNESS = "algorithms.0.lda", "algorithms.0.lda.witness"
 
 
 class Reader(HTMLParser):
@@ -84,38 +90,37 @@ def record():
     ff, y = fitted(1500)
     near = np.asarray(ff.support_function_.treated(np.array([-1.0, -1.0])), dtype=float)
     algorithms = {"ALGORITHMNAME1": 1.0 - near, "ALGORITHMNAME2": near, "ALGORITHMNAME3": y.astype(float)}
-    found = make_record(ff, algorithms, region=False)
-    found["data"] |= {
-        "file": "FILENAME.csv",
-        "sha256": "0" * 64,
-        "rows read": 1600,
-        "columns": ["COLUMNNAME0", "OUTCOMENAME"],
-        "outcome": "OUTCOMENAME",
-        "group": "COLUMNNAME9",
-        "roles": {"OUTCOMENAME": "outcome", "COLUMNNAME8": "decision (ALGORITHMNAME1)"},
-        "excluded": {"COLUMNNAME7": "REASONTEXT"},
-        "suspicious": ["COLUMNNAME7"],
-        "noted": {"COLUMNNAME2": "NOTETEXT"},
-        "dropped": {"WOMENLABEL": 60},
-        "dropped by reason": {"COLUMNNAME1 is missing": {"WOMENLABEL": 60}},
-        "other groups": {"OTHERLABEL": 40},
-        "categories": {"COLUMNNAME1": 3},
-    }
-    found |= {"title": "TITLETEXT", "created": "2026-01-02T03:04:05", "warnings": ["REASONTEXT of COLUMNNAME1"]}
-    found["robustness"] = [
-        {
-            "learner": "factored-logit",
-            "seed": seed,
-            "covariates": "as given",
-            "decides": seed == 0,
-            "algorithms": {
-                a["name"]: {"verdict": a["verdict"], "p_value": a["lda"]["p_value"]} for a in found["algorithms"]
+    source = Source(
+        file="FILENAME.csv",
+        sha256="0" * 64,
+        rows_read=1600,
+        columns=("COLUMNNAME0", "OUTCOMENAME"),
+        outcome="OUTCOMENAME",
+        group="COLUMNNAME9",
+        roles={"OUTCOMENAME": "outcome", "COLUMNNAME8": "decision (ALGORITHMNAME1)"},
+        excluded={"COLUMNNAME7": "REASONTEXT"},
+        suspicious=("COLUMNNAME7",),
+        noted={"COLUMNNAME2": "NOTETEXT"},
+        dropped_by_reason={"COLUMNNAME1 is missing": {"WOMENLABEL": 60}},
+        other_groups={"OTHERLABEL": 40},
+        categories={"COLUMNNAME1": 3},
+    )
+    runs = tuple(
+        Run(
+            learner="factored-logit",
+            seed=seed,
+            covariates="as given",
+            decides=seed == 0,
+            algorithms={
+                name: RunVerdict(verdict=verdict, p_value=0.01, p_value_adjusted=0.03, statistic=1.0)
+                for name, verdict in zip(algorithms, VERDICTS, strict=True)
             },
-        }
+        )
         for seed in (0, 1)
-    ]
-    found["algorithms"][0]["both_ways"] = "REASONTEXT"
-    return json.loads(json.dumps(found))
+    )
+    audit = AuditParts(source=source, sensitivity=runs, both_ways={"ALGORITHMNAME1": "REASONTEXT"})
+    found = record_of(ff, algorithms, title="TITLETEXT", audit=audit, region=False)
+    return changed(found, "", warnings=("REASONTEXT of COLUMNNAME1",))
 
 
 @pytest.fixture(scope="module")
@@ -126,13 +131,6 @@ def page(record):
 @pytest.fixture(scope="module")
 def read(page):
     return Reader(page)
-
-
-def changed(record, **more):
-    """A copy of a record of which the first algorithm's test says something else."""
-    copy = json.loads(json.dumps(record))
-    copy["algorithms"][0]["lda"] |= more
-    return copy
 
 
 def test_the_file_is_small_and_refers_to_nothing_outside(page, read):
@@ -156,25 +154,25 @@ def test_the_policy_stands_before_anything_it_governs(page):
 
 
 def test_names_change_texts_and_never_the_elements(record, read):
-    plain = json.dumps(record)
-    spiked = re.sub("|".join(TOKENS), lambda token: token.group() + json.dumps(EVIL)[1:-1], plain)
-    evil = Reader(render(json.loads(spiked)))
+    def spell(text):
+        return re.sub("|".join(TOKENS), lambda token: token.group() + EVIL, text)
+
+    evil = Reader(render(respelled(record, spell)))
     assert evil.elements == read.elements
     assert [kind for kind, _ in evil.scripts] == [kind for kind, _ in read.scripts]
     for token in TOKENS:
-        assert token in plain
+        assert token in record.to_json()
         assert evil.text.count(token + EVIL) == read.text.count(token) > 0, token
 
 
 def test_embedded_numbers_are_those_of_the_record_and_cannot_end_their_element(record):
-    plain = json.dumps(record)
-    spiked = json.loads(plain.replace("ALGORITHMNAME1", "ALGORITHMNAME1" + json.dumps(EVIL)[1:-1]))
+    spiked = respelled(record, lambda text: text.replace("ALGORITHMNAME1", "ALGORITHMNAME1" + EVIL))
     ((_, text),) = [script for script in Reader(render(spiked)).scripts if script[0] == "application/json"]
     assert "<" not in text
-    drawn = json.loads(text)
+    drawn, whole = json.loads(text), json.loads(record.to_json())
     assert drawn["algorithms"][0]["name"] == "ALGORITHMNAME1" + EVIL
-    assert drawn["rules"] == record["rules"]
-    assert drawn["picture"] == record["picture"]
+    assert drawn["rules"] == whole["rules"]
+    assert drawn["picture"] == whole["picture"]
     assert "FILENAME" not in text
 
 
@@ -196,25 +194,24 @@ def test_a_missing_dependency_is_named_with_its_cure(record, monkeypatch, absent
 
 
 def test_each_verdict_has_its_own_words(record, read):
-    assert [a["verdict"] for a in record["algorithms"]] == ["lda-shown", "no-evidence", "not-comparable"]
-    for a in record["algorithms"]:
-        assert read.text.count(a["headline"]) == 1
+    assert tuple(a.verdict for a in record.algorithms) == VERDICTS
+    for a in record.algorithms:
+        assert read.text.count(a.headline) == 1
     assert "1 \u00d7 alternative shown" in read.text
     assert "This shows neither an alternative nor its absence." in read.text
-    feasible = record["algorithms"][2]["lda"]["feasibility_p_value"]
+    feasible = record.algorithms[2].lda.feasibility_p_value
     assert read.text.count(f"; {feasible:.3f} of risks so far outside the set if they were attainable") == 1
 
 
 def test_a_page_without_an_alternative_claims_none(record):
-    rest = record | {"algorithms": record["algorithms"][1:]}
-    text = Reader(render(rest)).text
+    text = Reader(render(changed(record, "", algorithms=record.algorithms[1:]))).text
     assert "is shown to exist" not in text
     assert "Under the alternative" not in text
     assert "1 \u00d7 alternative shown" not in text
 
 
-def test_limits_and_warnings_are_told(record, read):
-    for line in [*record["limits"], *record["warnings"]]:
+def test_limits_and_warnings_are_shown(record, read):
+    for line in [*record.limits, *record.warnings]:
         assert line in read.text
     for words in (
         "1,600 rows were read",
@@ -225,18 +222,41 @@ def test_limits_and_warnings_are_told(record, read):
         assert words in read.text
 
 
-def test_a_finding_that_does_not_survive_the_correction_is_marked(record, read):
+def test_the_adjusted_p_value_decides_and_the_other_is_beside_it(record):
+    found = changed(record, TEST, p_value=0.0123, p_value_adjusted=0.0369)
+    text = Reader(render(found)).text
+    assert "p-value 0.037 of evidence this strong if there were no alternative, adjusted for 3 algorithms" in text
+    assert "by Holm's method (0.012 unadjusted)" in text
+    assert "The p-values of the algorithms are adjusted for their number by Holm's method" in text
+    alone = Reader(render(changed(found, "", algorithms=found.algorithms[:1]))).text
+    assert "djusted" not in alone
+
+
+def test_a_finding_that_does_not_survive_the_adjustment_is_not_claimed(record, read):
     assert "Only by itself." not in read.text
-    text = Reader(render(changed(record, p_value=0.03, p_value_adjusted=0.09))).text
-    assert "Only by itself." in text
-    assert "the p-value is 0.090, above the level of 0.05" in text
+    found = changed(record, "algorithms.1.lda", p_value=0.03, p_value_adjusted=0.09)
+    text = Reader(render(found)).text
+    assert text.count("Only by itself.") == 1
+    assert "would have the p-value 0.030, which is not above the level of 0.05" in text
+    assert "Adjusted for 3 algorithms, which guards against chance findings, the p-value is 0.090" in text
+
+
+def test_nobody_is_called_treated(record, read):
+    assert not re.search(r"\btreat", read.text)
+    assert "treat" not in record.to_json()
+
+
+def test_every_setting_has_a_name_for_people(read):
+    assert list(SETTINGS) == [entry.name for entry in fields(Settings)]
+    for name in SETTINGS.values():
+        assert name in read.text
 
 
 def test_limits_on_the_rules_are_told_and_named_as_a_reason(record, read):
     assert "Bounds." not in read.text
     assert "because of the limits set on them" not in read.text
     for limit, box in (({"bounded": True}, "Bounds."), ({"capacity": 0.2}, "Capacity.")):
-        text = Reader(render(record | {"settings": record["settings"] | limit})).text
+        text = Reader(render(changed(record, "settings", **limit))).text
         assert text.count(box) == 1
         assert text.count("because of the limits set on them") == 1  # of the three algorithms one is not comparable
 
@@ -245,7 +265,7 @@ def test_nothing_is_vouched_for_behind_predictions_from_outside(record, read):
     claims = ("learned out of fold", "holds its level with any learner", "from out-of-fold predictions")
     assert all(read.text.count(words) == 1 for words in claims)
     assert "Predictions from outside." not in read.text
-    text = Reader(render(record | {"learner": record["learner"] | {"external": True}})).text
+    text = Reader(render(changed(record, "learner", external=True))).text
     assert not any(words in text for words in claims)
     assert "Predictions from outside." in text
     assert "every verdict of this report is void" in text
@@ -254,8 +274,7 @@ def test_nothing_is_vouched_for_behind_predictions_from_outside(record, read):
 def test_a_capacity_takes_directions_from_a_grid_and_repetitions_are_told(record, read):
     assert "estimated exactly in every direction" in read.text
     assert "twice their median" not in read.text
-    settings = record["settings"] | {"capacity": 0.2, "n_rep": 3}
-    text = Reader(render(record | {"settings": settings})).text
+    text = Reader(render(changed(record, "settings", capacity=0.2, n_rep=3))).text
     assert "estimated on a grid of directions, because of the capacity" in text
     assert "With 3 repetitions of the cross-fitting p-values are twice their median" in text
 
@@ -267,37 +286,35 @@ def test_what_balanced_means_is_said_only_where_it_is_so(record):
         ([0.5, 0.49], [0.49, 0.5], False),
         ([0.2] * 2, [0.2] * 2, False),
     ):
-        points = [record["points"][0] | {"risk": R}, record["points"][1] | {"risk": B}, record["points"][2]]
-        text = Reader(render(record | {"configuration": "balanced", "points": points})).text
+        found = changed(changed(record, "points.0", risk=R), "points.1", risk=B)
+        text = Reader(render(changed(found, "", configuration="balanced"))).text
         assert (words in text) is said
 
 
 def test_an_interval_without_ends_is_shown_as_such(record):
-    copy = json.loads(json.dumps(record))
-    copy["algorithms"][0]["distance"] |= {"low": None, "high": None}
-    assert "95% interval n/a to n/a" in Reader(render(copy)).text
+    found = changed(record, "algorithms.0.distance.interval", low=None, high=None)
+    assert "95% interval n/a to n/a" in Reader(render(found)).text
 
 
 @pytest.mark.parametrize(
     ("alpha", "words"), [(0.05, "95%"), (0.025, "97.5%"), (0.05 / 3, "98.333%"), (1e-5, "99.999%")]
 )
 def test_levels_are_not_rounded_up(record, alpha, words):
-    text = Reader(render(record | {"alpha": alpha})).text
+    text = Reader(render(changed(record, "", alpha=alpha))).text
     assert f"hold together with {words} for a rule named beforehand" in text
 
 
 def test_an_alternative_that_is_not_confirmed_is_marked(record, read):
     assert "Not confirmed." not in read.text
-    witness = record["algorithms"][0]["lda"]["witness"] | {"confirmed": False}
-    assert "Not confirmed." in Reader(render(changed(record, witness=witness))).text
+    assert "Not confirmed." in Reader(render(changed(record, WITNESS, confirmed=False))).text
 
 
 def test_verdicts_that_hang_on_a_choice_are_marked(record, read):
     assert "Depends on how it is asked." not in read.text
     assert read.text.count("1 of 1 other run") == 3
-    copy = json.loads(json.dumps(record))
-    copy["robustness"][1]["algorithms"]["ALGORITHMNAME1"]["verdict"] = "no-evidence"
-    text = Reader(render(copy)).text
+    runs = record.sensitivity[1].algorithms
+    other = runs | {"ALGORITHMNAME1": changed(runs["ALGORITHMNAME1"], "", verdict="no-evidence")}
+    text = Reader(render(changed(record, "sensitivity.1", algorithms=other))).text
     assert text.count("Depends on how it is asked.") == 1
     assert text.count("0 of 1 other run") == 1
 
@@ -310,10 +327,9 @@ def test_selection_rates_further_apart_are_told(record):
         ([0.1, 0.15], [0.7, 0.9], f"{words} by their difference, though not by their ratio."),
         ([0.5, 0.2], [0.5, 0.4], None),
     ):
-        rates = {"selection_rate": then, "selection_ratio": min(then) / max(then)}
-        copy = changed(record, witness=record["algorithms"][0]["lda"]["witness"] | rates)
-        copy["algorithms"][0] |= {"treated": now, "treated ratio": min(now) / max(now)}
-        text = Reader(render(copy)).text
+        found = changed(record, WITNESS, selection_rate=then, selection_ratio=min(then) / max(then))
+        found = changed(found, "algorithms.0", selection_rate=now, selection_ratio=min(now) / max(now))
+        text = Reader(render(found)).text
         assert (told or "The alternative is") in text
         assert (words in text) is (told is not None)
 
@@ -334,7 +350,7 @@ SKEW_WORDS = {
 @pytest.mark.parametrize("verdict", SKEW_WORDS)
 def test_banning_the_group_is_told_in_one_of_three_ways(record, verdict):
     found = {"verdict": verdict, "reject": verdict == "balance-shown", "p_value": 0.0123, "p_value_balanced": 0.0456}
-    text = Reader(render(record | {"skew": record["skew"] | found})).text
+    text = Reader(render(changed(record, "skew", **found))).text
     for name, words in SKEW_WORDS.items():
         assert [each in text for each in words] == [name == verdict] * len(words)
     assert "(p-value 0.012; null: at both best points the same group has the higher risk" in text
@@ -345,14 +361,14 @@ def test_the_two_kinds_of_contradiction_are_told_apart(record):
     none, estimate = "No pair of best points agrees with the estimates", "yet the estimated best points say just that"
     for p_value, words, other in ((0.01, none, estimate), (0.4, estimate, none)):
         found = {"verdict": "contradictory", "reject": False, "p_value": 0.01, "p_value_balanced": p_value}
-        text = Reader(render(record | {"skew": record["skew"] | found})).text
+        text = Reader(render(changed(record, "skew", **found))).text
         assert words in text
         assert other not in text
 
 
 def test_a_capacity_is_told_with_what_ignores_it(record, read):
     assert "Capacity." not in read.text
-    text = Reader(render(record | {"settings": record["settings"] | {"capacity": 0.25}})).text
+    text = Reader(render(changed(record, "settings", capacity=0.25))).text
     assert "only with rules that select at most 25.0% of people" in text
     assert "The points R, B and F, the question about the group and the distance" in text
 
@@ -370,28 +386,27 @@ def test_a_capacity_is_told_with_what_ignores_it(record, read):
     ],
 )
 def test_p_values_have_three_decimals_unless_that_hides_the_verdict(record, p_value, alpha, shown):
-    page = render(changed(record, p_value=p_value) | {"alpha": alpha})
+    page = render(changed(changed(record, TEST, p_value_adjusted=p_value), "", alpha=alpha))
     first = re.search(r'class="p-value">p-value <strong>(.*?)</strong>', page).group(1)
     assert html.unescape(first) == shown
 
 
 def test_risks_are_percentages_and_gaps_are_points(record, read):
-    a = record["algorithms"][1]
-    low, high = a["risk interval"][0]
-    assert f"{100 * a['risk'][0]:.2f}%{100 * low:.2f}% to {100 * high:.2f}%" in read.text
-    assert f"{100 * abs(a['gap']):.2f} pts" in read.text
+    a = record.algorithms[1]
+    low, high = a.risk_interval[0].low, a.risk_interval[0].high
+    assert f"{100 * a.risk[0]:.2f}%{100 * low:.2f}% to {100 * high:.2f}%" in read.text
+    assert f"{100 * abs(a.gap):.2f} pts" in read.text
 
 
 def test_a_negative_bound_has_a_real_minus_sign(record):
-    witness = record["algorithms"][0]["lda"]["witness"] | {"lower_bounds": [0.01, -0.0123, -0.000001]}
-    text = Reader(render(changed(record, witness=witness))).text
+    text = Reader(render(changed(record, WITNESS, lower_bounds=(0.01, -0.0123, -0.000001)))).text
     for words in ("at least 1.00 pts", "at least \u22121.23 pts", "at least 0.00 pts"):
         assert words in text
 
 
 def test_no_algorithm_no_verdict():
     ff, _ = fitted()
-    read = Reader(render(make_record(ff, {}, region=False) | {"title": "What is attainable"}))
+    read = Reader(render(record_of(ff, {}, title="What is attainable", region=False)))
     assert "No algorithm was given" in read.text
     assert "alternative shown" not in read.text
     assert "p-value" in read.text  # that of group skew
@@ -403,11 +418,12 @@ def test_squared_loss_is_told_in_plain_numbers():
     y = np.clip(0.5 + 0.3 * x[:, 0] + 0.1 * np.random.default_rng(0).normal(size=500), -1.0, 2.0)
     ff = FairFrontier(loss="squared", learner=LinearRegression(), n_boot=99, n_folds=2, random_state=0)
     ff.fit(x, y, sensitive_features=g)
-    record = make_record(ff, {"all": np.ones(500)}, region=False) | {"title": "Squared"}
+    record = record_of(ff, {"all": np.ones(500)}, title="Squared", region=False)
     read = Reader(render(record))
     text = read.text
-    low, high = record["algorithms"][0]["risk interval"][0]
-    assert f"{record['algorithms'][0]['risk'][0]:.4f}{low:.4f} to {high:.4f}" in text
+    a = record.algorithms[0]
+    low, high = a.risk_interval[0].low, a.risk_interval[0].high
+    assert f"{a.risk[0]:.4f}{low:.4f} to {high:.4f}" in text
     assert "expected loss" in text
     assert " pts" not in text
     assert "percentage points" not in text

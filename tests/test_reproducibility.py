@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from joblib import parallel_config
+from support.codes import group_codes
 from support.everything import differing, estimates
 from support.people import people
 from support.same_bits import fit, fit_external, hashes, in_use, of_fits, of_questions, of_reports
@@ -66,11 +67,11 @@ def test_fits_know_neither_jobs_nor_backends(learner):
 def test_fits_with_the_same_tuning_share_no_model():
     X, y, g = people(200, seed=5)
     learner, seed = resolve_learner("lasso"), np.random.SeedSequence(1)
-    rows = TrainingRows(X, 1.0 - 2.0 * y, g == "women", None)
-    tuning = learner.tune("r", rows, seed)
-    first = learner.fit("r", rows, seed, tuning)
+    rows = TrainingRows(X, 1.0 - 2.0 * y, group_codes(g == "women"), 2)
+    tuning = learner.tune(0, rows, seed)
+    first = learner.fit(0, rows, seed, tuning)
     before = first.predict(X).mean
-    learner.fit("r", rows.take(np.arange(50)), seed, tuning)
+    learner.fit(0, rows.take(np.arange(50)), seed, tuning)
     np.testing.assert_array_equal(first.predict(X).mean, before)
 
 

@@ -246,8 +246,8 @@ def test_estimated_preferences_by_brute_force(name, turn, capacity, seed):
     t = cross_fit(sample, 1.0 - 2.0 * y, LOGIT, n_folds=3, random_state=seed).predictions[0]
     angle = np.linspace(turn[0] * np.pi, turn[1] * np.pi, 2001)[1:-1]
     grid = np.column_stack([np.cos(angle), np.sin(angle)])
-    levels = np.array([plug_in_level(t, y, sample.is_r, q, capacity) for q in grid])
-    own = plug_in_level(t, y, sample.is_r, rule.direction_, capacity)
+    levels = np.array([plug_in_level(t, y, (sample.group == 0), q, capacity) for q in grid])
+    own = plug_in_level(t, y, (sample.group == 0), rule.direction_, capacity)
     assert own == pytest.approx(levels.min(), abs=1e-5)
     assert own <= levels.min() + 1e-9
     assert levels.min() < np.median(levels) - 1e-3

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from support import plain
+from support.codes import group_codes
 
 from fairfrontier.errors import EmptySetWarning, InputError
 from fairfrontier.frontier.plane import improvement_corners, unit_circle
@@ -29,7 +30,7 @@ def ellipse(shift, n=4000, seed=0, stretch=(1.0, 1.0)):
     t = np.repeat(t[: n // 2], 2, axis=0)
     dl = np.where(is_r, t[:, 0], t[:, 1]) * 2.0
     l0 = np.where(is_r, shift[0], shift[1]).astype(float)
-    return build_support_function(make_scores(l0, dl, t, is_r, np.ones(n))).estimate
+    return build_support_function(make_scores(l0, dl, t, group_codes(is_r), np.ones(n))).estimate
 
 
 def dense_boundary(arcs, k=20_001):
@@ -77,7 +78,7 @@ def test_points_by_enumeration_of_all_rules(case):
     t = np.vstack([scores.t, scores.t])
     is_r = np.repeat([True, False], n)
     l0 = np.concatenate([scores.l0, scores.l0[::-1]])
-    exact = make_scores(l0, 2.0 * np.concatenate([t[:n, 0], t[:n, 1]]), t, is_r, np.ones(2 * n))
+    exact = make_scores(l0, 2.0 * np.concatenate([t[:n, 0], t[:n, 1]]), t, group_codes(is_r), np.ones(2 * n))
     arcs = build_support_function(exact).estimate
     points = best_points(arcs)
     corners = np.array([value for _, _, value in plain.arcs(exact)])
@@ -112,13 +113,11 @@ def test_points_by_enumeration_of_all_rules(case):
 def test_ties_are_broken_in_favour_of_the_other_group():
     # Row 0 does not matter to r (t_r = 0) and lowers b's loss when treated.
     t = np.array([[0.0, -1.0], [-1.0, 0.5], [1.0, 1.0], [0.5, -0.2]])
-    scores = make_scores(
-        np.ones(4), np.array([0.0, 0.5, 1.0, -0.2]), t, np.array([True, False, True, False]), np.ones(4)
-    )
+    scores = make_scores(np.ones(4), np.array([0.0, 0.5, 1.0, -0.2]), t, np.array([0, 1, 0, 1]), np.ones(4))
     dl = scores.dl.copy()
     dl[0] = -1.0
     is_r = np.array([False, False, True, True])
-    scores = make_scores(np.ones(4), dl, t, is_r, np.ones(4))
+    scores = make_scores(np.ones(4), dl, t, group_codes(is_r), np.ones(4))
     arcs = build_support_function(scores).estimate
     strict, tied = arcs.support_set([-1, 0])[0], best_points(arcs).R
     assert strict[0] == tied[0]
@@ -145,7 +144,7 @@ def test_a_learner_worse_than_nothing_gives_an_empty_set_and_says_so():
     t = np.repeat(rng.normal(size=(50, 2)), 2, axis=0)
     is_r = np.arange(100) % 2 == 0
     dl = -np.where(is_r, t[:, 0], t[:, 1])  # losses opposite to what the nuisance says
-    arcs = build_support_function(make_scores(np.zeros(100), dl, t, is_r, np.ones(100))).estimate
+    arcs = build_support_function(make_scores(np.zeros(100), dl, t, group_codes(is_r), np.ones(100))).estimate
     with pytest.warns(EmptySetWarning, match="worse than its opposite"):
         empty = feasible_set(arcs)
     assert empty.is_empty
@@ -235,7 +234,7 @@ def test_a_tiny_segment_far_from_the_origin_is_not_empty():
     for _ in range(200):
         l0 = rng.normal(size=2 * n) * 3.0
         dl = 2.0 * np.where(is_r, t[:, 0], t[:, 1])
-        arcs = build_support_function(make_scores(l0, dl, t, is_r, np.ones(2 * n))).estimate
+        arcs = build_support_function(make_scores(l0, dl, t, group_codes(is_r), np.ones(2 * n))).estimate
         polygon = feasible_set(arcs)
         ends = arcs.support_set([[-1.0, -1.0], [1.0, 1.0]])
         assert not polygon.is_empty

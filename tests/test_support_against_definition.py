@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import HalfspaceIntersection
 from support import plain
+from support.codes import group_codes
 
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
@@ -39,7 +40,7 @@ def test_rows_perpendicular_up_to_rounding_follow_the_sign_of_the_formula():
     for _ in range(200):
         t = rng.integers(1, 9, size=(6, 2)) / 10.0
         is_r = np.array([True, True, True, False, False, False])
-        scores = make_scores(rng.normal(size=6), rng.normal(size=6), t, is_r, rng.integers(1, 4, 6) * 0.1)
+        scores = make_scores(rng.normal(size=6), rng.normal(size=6), t, group_codes(is_r), rng.integers(1, 4, 6) * 0.1)
         mu = plain.group_shares(scores)
         q = np.column_stack([-t[:, 1] * mu[0], t[:, 0] * mu[1]])  # perpendicular to M t up to rounding
         p = q / mu
@@ -135,7 +136,7 @@ def test_covariance(clustered, weighted):
     weight = rng.exponential(size=n) if weighted else np.ones(n)
     clusters = rng.integers(0, 15, n) if clustered else None
     scores = make_scores(
-        rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)), is_r, weight, clusters=clusters
+        rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)), group_codes(is_r), weight, clusters=clusters
     )
     q = unit_circle(7, 0.1)
     mu = plain.group_shares(scores)
@@ -159,7 +160,12 @@ def test_covariance_in_blocks_equals_covariance_at_once(monkeypatch):
     clusters = rng.integers(0, 700, n)
     is_r = rng.random(n) < 0.5
     scores = make_scores(
-        rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)), is_r, np.ones(n), clusters=clusters
+        rng.normal(size=n),
+        rng.normal(size=n),
+        rng.normal(size=(n, 2)),
+        group_codes(is_r),
+        np.ones(n),
+        clusters=clusters,
     )
     fast = build_support_function(scores)
     q = unit_circle(k)
@@ -173,7 +179,7 @@ def test_bounds_replace_the_two_extreme_decisions():
     l0, dl, t = rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2))
     is_r, weight = np.arange(n) % 3 == 0, rng.exponential(size=n)
     lower, upper = rng.random(n) * 0.4, 0.5 + rng.random(n) * 0.5
-    fast = build_support_function(make_scores(l0, dl, t, is_r, weight, lower=lower, upper=upper)).estimate
+    fast = build_support_function(make_scores(l0, dl, t, group_codes(is_r), weight, lower=lower, upper=upper)).estimate
     mu = np.array([weight[is_r].sum(), weight[~is_r].sum()]) / weight.sum()
     for q in unit_circle(12, 0.05):
         a = np.where(t @ (q / mu) > 0, upper, lower)
@@ -186,7 +192,7 @@ def lattice_sample(rng):
     """Rows in eight directions, each with its opposite, of both groups with equal weights."""
     t = np.tile(plain.AXES, (4, 1)) * np.repeat([1.0, 0.5, 0.25, 2.0], 8)[:, None]
     is_r = np.arange(32) % 16 < 8
-    return make_scores(rng.normal(size=32), rng.normal(size=32), t, is_r, np.ones(32))
+    return make_scores(rng.normal(size=32), rng.normal(size=32), t, group_codes(is_r), np.ones(32))
 
 
 def test_rows_exactly_perpendicular_are_not_treated_or_as_the_tie_says():
@@ -206,7 +212,7 @@ def test_max_excess_over_an_arc_of_no_length_is_the_excess_at_its_direction():
     for _ in range(20):
         n = 9
         scores = make_scores(
-            rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)), np.arange(n) % 2 == 0, np.ones(n)
+            rng.normal(size=n), rng.normal(size=n), rng.normal(size=(n, 2)), np.arange(n) % 2, np.ones(n)
         )
         e, q = rng.normal(size=2), unit_circle(1, rng.uniform(0, 6))[0]
         found = build_support_function(scores).estimate.max_excess(e, q, 0.0)

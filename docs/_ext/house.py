@@ -1,9 +1,9 @@
-"""What the pages need of Sphinx: formulas without scripts, the drawing of the data flow, tables of options."""
+"""What the pages need of Sphinx: formulas without scripts, the drawing of the rooms, tables of options."""
 
 from __future__ import annotations
 
+import architecture
 import click
-import data_flow
 import typer
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -30,12 +30,12 @@ def types_in_words(app, env, node, content):
     return None if isinstance(content, nodes.literal) else content
 
 
-class DataFlow(Directive):
-    """``{data-flow}``: the drawing of the architecture."""
+class Rooms(Directive):
+    """``{rooms}``: the drawing of the architecture."""
 
     def run(self):
         """Return the drawing."""
-        return [nodes.raw("", f'<div class="data-flow">{data_flow.svg()}</div>', format="html")]
+        return [nodes.raw("", f'<div class="rooms">{architecture.svg()}</div>', format="html")]
 
 
 class Options(Directive):
@@ -75,6 +75,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register all of it."""
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     app.connect("missing-reference", types_in_words)
-    app.add_directive("data-flow", DataFlow)
+    app.add_directive("rooms", Rooms)
     app.add_directive("command-options", Options)
     return {"parallel_read_safe": True}

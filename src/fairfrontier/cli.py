@@ -23,8 +23,8 @@ from .audit.run import run_audit
 from .audit.table import read_table
 from .audit.write import PAGE, RECORD, check_folder, write_audit
 from .errors import FairFrontierError, InputError
-from .inference.p_values import p_value_text
 from .progress import Report, progress_bar
+from .report.sentences import verdict_line
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Audit decision algorithms for two groups.")
 
@@ -199,12 +199,10 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> bo
     with progress_bar("Auditing", show=True, lines=True) as progress:
         result = run_audit(plan, n_jobs=jobs, progress=_unless_interrupted(progress))
     write_audit(result, out)
-    for algorithm in result.record["algorithms"]:
-        p_value = p_value_text(algorithm["lda"]["p_value"], result.record["alpha"])
-        told = f"{algorithm['name']}: {algorithm['headline']} (p-value {p_value})"
-        console.print(printable(told))
-    for warning in result.record["warnings"]:
-        console.print(f"Mind: {printable(warning)}")
+    for algorithm in result.record.algorithms:
+        console.print(printable(verdict_line(algorithm, result.record)))
+    for warning in result.record.warnings:
+        console.print(f"Note: {printable(warning)}")
     console.print(f"Report: {out / PAGE}\nRecord: {out / RECORD}")
     return result.shown
 

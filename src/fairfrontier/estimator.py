@@ -1,32 +1,62 @@
-"""`FairFrontier`, the estimator users meet: it orchestrates and computes nothing itself."""
+"""`FairFrontier`, the estimator users meet: every method is one call of a function of what was learned."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Self, TypeVar, overload
+
+import pandas as pd
+from sklearn.base import BaseEstimator
 
 from .arrays import ArrayLike, FloatArray
-from .bootstrap.capacity import cap, capped_feasible_set
-from .data.checks import check_n_directions
-from .deployment import FrontierDeployer
+from .data.algorithms import Algorithms, Asked
+from .data.checks import check_alpha, check_n_jobs
+from .data.groups import two_groups_needed
+from .data.losses import Loss, get_loss
+from .data.reading import Label, outcome_labels
+from .data.risks import Risks
+from .data.sample import Sample, make_sample
 from .errors import InputError, MissingDependencyError
-from .frontier.sets import FeasibleSet, feasible_set
+from .fit import Fit, Learning, Options, Seeds, fit_of, learn, read_bounds
+from .frontier.regret import Regret, check_refits
+from .frontier.sets import FeasibleSet, FrontierCurve
+from .frontier.support import SupportFunction
+from .inference import estimates, questions
 from .inference.bands import EstimatedFeasibleSet
+from .inference.best_points import BestPointTests
+from .inference.distance.estimates import Method as DistanceMethod
+from .inference.distance.result import DistanceInterval, DistanceIntervals, FairestPoint
 from .inference.group_skew import GroupSkewTest
-from .inference.points import GRID, Kind, frontier_process, frontier_tests
-from .inference.regions import FrontierRegion, frontier_region, region_box
-from .progress import progress_bar
+from .inference.group_skew import Method as SkewMethod
+from .inference.lda.evidence import Method
+from .inference.lda.result import LDATest, LDATests
+from .inference.points import GRID, Derivative, PointTests
+from .inference.regions import FrontierRegion
+from .learning import diagnostics
+from .learning.cross_fitting import Nuisance
+from .learning.diagnostics import Diagnostics
+from .learning.learners import read_learner
+from .report.findings import ask
 from .report.html import render
-from .report.record import make_record
+from .report.parts import make_record
+from .report.record import Record
 from .report.text import summary_text
+from .rules.alternatives import Alternatives
+from .rules.classifier import FrontierRule
+from .rules.deployment import Deployment, alternatives
+from .rules.preferences import Weights
+
+Decisions = ArrayLike | Mapping[str, ArrayLike]
+Result = TypeVar("Result")
 
 
-class FairFrontier(FrontierDeployer):
+class FairFrontier(BaseEstimator):  # type: ignore[misc]
     """Estimate the fairness-accuracy frontier of decision rules for two groups.
+
+    `fit` and `risks` accept more groups; whatever compares two risks asks for a pair of them.
 
     Parameters
     ----------
@@ -46,8 +76,9 @@ class FairFrontier(FrontierDeployer):
         questions of feasibility. Never used to claim a less discriminatory alternative.
     n_refits : int
         Number of refits of the correction; each costs as much as the cross-fitting without its tuning.
-    groups : (label, label), optional
-        The two groups in the order in which results list them; default: sorted labels, last one first.
+    groups : sequence of labels, optional
+        The groups in the order in which results list them, two or more; rows of others are left out. Default: all
+        labels sorted, last one first.
     folds : None, "independent" or integer array, optional
         None: stratified by group and binary outcome. "independent": each row's fold drawn by itself.
     learner_params : mapping, optional
@@ -67,8 +98,8 @@ class FairFrontier(FrontierDeployer):
 
     Attributes
     ----------
-    groups_ : (label, label)
-        Labels of the two groups, in the order of every pair of risks.
+    groups_ : tuple of labels (G,)
+        Labels of the groups, in the order of every list of risks.
     n_obs_ : int
         Rows used.
     sample_ : Sample
@@ -99,6 +130,254 @@ class FairFrontier(FrontierDeployer):
     >>> in_use = (X["x2"] > 0.5).astype(int)
     """
 
+    def __init__(
+        self,
+        loss: str | Loss | Callable[..., Any] = "classification",
+        learner: Any = "logit-lasso",
+        *,
+        n_folds: int = 5,
+        n_rep: int = 1,
+        n_boot: int = 1000,
+        alpha: float = 0.05,
+        bias_correction: str | None = None,
+        n_refits: int = 20,
+        groups: Sequence[Label] | None = None,
+        folds: Any = None,
+        learner_params: Mapping[str, Any] | None = None,
+        positive: Any = None,
+        missing: str = "raise",
+        jitter: float = 0.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.learner = learner
+        self.n_folds = n_folds
+        self.n_rep = n_rep
+        self.n_boot = n_boot
+        self.alpha = alpha
+        self.bias_correction = bias_correction
+        self.n_refits = n_refits
+        self.groups = groups
+        self.folds = folds
+        self.learner_params = learner_params
+        self.positive = positive
+        self.missing = missing
+        self.jitter = jitter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: ArrayLike | None,
+        y: ArrayLike,
+        *,
+        sensitive_features: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+        external_nuisance: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> Self:
+        """Learn the nuisance functions out of fold and estimate the support function.
+
+        Parameters
+        ----------
+        X : frame or array (n, p)
+            Covariates that a rule may use; None only with ``external_nuisance``.
+        y, sensitive_features : columns (n,)
+            Outcome; group.
+        sample_weight, clusters, ids : columns (n,), optional
+            Sampling weights; clusters (kept together in folds and bootstrap draws); names of the rows.
+        external_nuisance : array (n, G), optional
+            Your own out-of-fold predictions of E[(loss(1, y) - loss(0, y)) 1{group = g} | x], one column per
+            group in the order of ``groups``; no learner is then fitted.
+        lower, upper : number or column (n,), optional
+            Only rules with lower <= P(decision 1) <= upper are considered, row by row.
+
+        Returns
+        -------
+        FairFrontier
+            Itself.
+        """
+        check_alpha(self.alpha)
+        check_n_jobs(self.n_jobs)
+        check_refits(self.bias_correction, self.n_refits)
+        loss = get_loss(self.loss)
+        learner = read_learner(self.learner, self.learner_params)
+        if X is None and external_nuisance is None:
+            raise InputError("bad-features", "X is needed to learn from; it may be None only with `external_nuisance`.")
+        sample = make_sample(
+            X,
+            y,
+            sensitive_features,
+            groups=self.groups,
+            sample_weight=sample_weight,
+            clusters=clusters,
+            ids=ids,
+            positive=self.positive,
+            missing=self.missing,
+            binary=loss.binary_outcome,
+        )
+        self.fit_ = learn(
+            sample,
+            loss,
+            learner,
+            how=self._learning(),
+            options=self._options(),
+            seeds=Seeds.of(self.random_state),
+            bounds=read_bounds(lower, upper, sample),
+            external=external_nuisance,
+        )
+        self.outcome_labels_ = outcome_labels(y, self.positive)
+        self._deployment = Deployment(self.fit_, self._rule_parameters(), self.outcome_labels_)
+        if self.fit_.diagnostics is not None:
+            diagnostics.warn(self.fit_.diagnostics, jitter=self.fit_.nuisance.jitter)
+        return self
+
+    @property
+    def sample_(self) -> Sample:
+        """The rows used."""
+        return self._fit().sample
+
+    @property
+    def groups_(self) -> tuple[Label, ...]:
+        """Labels of the groups, in the order of every list of risks."""
+        return self._fit().sample.groups.labels
+
+    @property
+    def n_obs_(self) -> int:
+        """Number of rows used."""
+        return self._fit().n_obs
+
+    @property
+    def loss_(self) -> Loss:
+        """What decisions cost."""
+        return self._fit().loss
+
+    @property
+    def nuisance_(self) -> Nuisance:
+        """Out-of-fold predictions, folds, and quality by fold and group."""
+        return self._fit().nuisance
+
+    @property
+    def support_functions_(self) -> tuple[SupportFunction, ...]:
+        """Support functions of all repetitions of the cross-fitting."""
+        return tuple(plane.function for plane in self._fit().all_planes())
+
+    @property
+    def support_function_(self) -> SupportFunction:
+        """Support function of the only, or the most central, repetition."""
+        return self._fit().plane().function
+
+    @property
+    def regrets_(self) -> tuple[Regret | None, ...]:
+        """Regrets of all repetitions."""
+        return tuple(plane.regret for plane in self._fit().all_planes())
+
+    @property
+    def regret_(self) -> Regret | None:
+        """Regret of the rules of ``support_function_``, with ``bias_correction="regret"``."""
+        return self._fit().plane().regret
+
+    @property
+    def points_(self) -> pd.DataFrame:
+        """Best point of each group and fairest point: two risks and the direction of each."""
+        return estimates.points_table(self._fit())
+
+    @property
+    def configuration_(self) -> str:
+        """Whether the frontier is "balanced" or "<label>-skewed"."""
+        return estimates.labelled_configuration(self._fit())
+
+    @property
+    def diagnostics_(self) -> Diagnostics:
+        """Conditions behind the inference in the plane of two risks."""
+        fit = self._fit()
+        if fit.diagnostics is None:
+            raise two_groups_needed(fit.sample.groups.labels, "The inference behind the frontier")
+        return fit.diagnostics
+
+    def support(self, q: ArrayLike) -> FloatArray:
+        """Support function h at directions ``q`` (k, 2), shape (k,); the median over repetitions.
+
+        Examples
+        --------
+        >>> ff.support([[-1, 0], [0, -1]]).round(2)  # minus the smallest risk of each group
+        array([-0.16, -0.35])
+        """
+        return estimates.support(self._fit(), q)
+
+    def support_set(self, q: ArrayLike) -> FloatArray:
+        """Risk pairs (k, 2) of the rules in directions ``q`` (k, 2); medians over repetitions.
+
+        Examples
+        --------
+        >>> ff.support_set([[-1, 0], [0, -1]]).round(2)
+        array([[0.16, 0.44],
+               [0.34, 0.35]])
+        """
+        return estimates.support_set(self._fit(), q)
+
+    def support_covariance(self, q: ArrayLike) -> FloatArray:
+        """Estimated covariance (k, k) of sqrt(n)(h^ - h) at directions ``q``; medians over repetitions.
+
+        Examples
+        --------
+        >>> ff.support_covariance([[-1, 0], [0, -1]]).diagonal().round(1)
+        array([0.2, 0.6])
+        """
+        return estimates.support_covariance(self._fit(), q)
+
+    def risks(self, decisions: ArrayLike) -> Risks:
+        """Mean loss of an algorithm in each group, with standard errors.
+
+        ``decisions`` (n,) are probabilities in [0, 1] of deciding 1 for the rows given to `fit`; a value
+        strictly between 0 and 1 is read as a lottery with that probability.
+
+        Examples
+        --------
+        >>> print(ff.risks(in_use).to_frame().round(2))
+               risk  standard_error  selection_rate
+        group
+        1      0.43            0.02            0.49
+        0      0.48            0.02            0.48
+        """
+        return estimates.risks(self._fit(), decisions)
+
+    def frontier(
+        self, tolerance: float | None = None, *, n_points: int = 512, capacity: float | None = None
+    ) -> FrontierCurve:
+        """Estimated fairness-accuracy frontier: risk pairs in order of direction.
+
+        ``tolerance`` is that of the set estimate `FrontierCurve.contains`, by default sqrt(log n / n) times the root
+        mean square of the loss differences, which is 1 for classification. With ``capacity`` the frontier of the rules
+        that treat at most this share of people, on a grid of directions and without any bias correction.
+
+        Examples
+        --------
+        >>> curve = ff.frontier()
+        >>> curve.points[0].round(2)  # it begins at the best point of the first group
+        array([0.16, 0.44])
+        >>> curve.contains(ff.risks(in_use).risk)
+        array([False])
+        """
+        return estimates.frontier(self._fit(), tolerance=tolerance, n_points=n_points, capacity=capacity)
+
+    def pareto_frontier(self, *, tolerance: float | None = None, n_points: int = 512) -> FrontierCurve:
+        """Estimated Pareto frontier: no group can be served better without serving the other worse.
+
+        Examples
+        --------
+        >>> ff.pareto_frontier().points[[0, -1]].round(2)
+        array([[0.16, 0.44],
+               [0.34, 0.35]])
+        """
+        return estimates.pareto_frontier(self._fit(), tolerance=tolerance, n_points=n_points)
+
     @overload
     def feasible_set(self) -> EstimatedFeasibleSet: ...
     @overload
@@ -117,12 +396,129 @@ class FairFrontier(FrontierDeployer):
         >>> everything.test([0.1, 0.1]).reject
         True
         """
-        self._check_fitted()
-        function = self.support_function_
         if capacity is not None:
-            return capped_feasible_set(feasible_set(function.estimate), cap(function, capacity))
-        estimate = feasible_set(function.estimate, self.regret_)
-        return EstimatedFeasibleSet(estimate.arcs, estimate.vertices, self._contexts()[self._central], self.alpha)
+            return estimates.capacity_feasible_set(self._fit(), capacity)
+        return questions.estimated_feasible_set(self._fit())
+
+    def test_lda(
+        self,
+        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        *,
+        risks: ArrayLike | None = None,
+        method: Method = "robust",
+        randomised: bool = False,
+        threshold: float | None = None,
+        alpha: float | None = None,
+        directions: int | str | None = None,
+        kinks: bool = True,
+        capacity: float | None = None,
+    ) -> LDATest | LDATests:
+        """Test whether algorithms have less discriminatory alternatives; the null is that there is none.
+
+        Parameters
+        ----------
+        decisions : column (n,), several columns, or mapping of names to columns
+            Decisions 0/1 of one or more algorithms for the rows given to `fit`.
+        risks : pair, pairs (k, 2) or mapping, optional
+            Known risk pairs instead of decisions.
+        method : {"robust", "sharp", "paper"}
+            "robust" holds with any learner and is the only basis of a claim; "sharp" has more power and needs
+            a learner that is consistent; "paper" is the published test.
+        randomised, threshold
+            What values strictly between 0 and 1 mean: chances of deciding 1, or scores cut above `threshold`.
+        alpha : float, optional
+            Level; default that of the object.
+        directions : int or "exact", optional
+            For "paper": number of grid directions; default exact extrema over all directions.
+        kinks : bool
+            For "paper": False uses the simpler limit that holds when the feasible set has no kinks.
+        capacity : float, optional
+            Compare only with rules that treat at most this share of people, such as 0.03 for a programme that has
+            room for 3%. Directions are then a grid.
+
+        Returns
+        -------
+        LDATest, or LDATests by name for several algorithms
+
+        Examples
+        --------
+        >>> test = ff.test_lda(in_use)
+        >>> test.verdict, test.p_value < 0.01
+        ('lda-shown', True)
+        >>> tests = ff.test_lda({"in use": in_use, "everybody": in_use * 0 + 1})
+        >>> [(name, bool(test.p_value_adjusted >= test.p_value)) for name, test in tests.items()]
+        [('in use', True), ('everybody', True)]
+        """
+        fit, algorithms = self._ask(decisions, risks, randomised, threshold)
+        tests = questions.lda_tests(
+            fit, algorithms, method=method, alpha=alpha, directions=directions, kinks=kinks, capacity=capacity
+        )
+        return tests[algorithms.names[0]] if algorithms.single else tests
+
+    def test_frontier(
+        self,
+        e: ArrayLike | None = None,
+        *,
+        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        randomised: bool = False,
+        threshold: float | None = None,
+        alpha: float | None = None,
+        directions: int = GRID,
+        derivative: Derivative = "numerical",
+    ) -> PointTests:
+        """Test that risk pairs ``e`` (k, 2), or the risks of ``decisions``, lie on the fairness-accuracy frontier.
+
+        Parameters
+        ----------
+        e : pairs (k, 2)
+            Known risk pairs; thousands at once.
+        decisions, randomised, threshold
+            Algorithms instead of pairs, as in `test_lda`; the estimation of their risks is accounted for.
+        alpha : float, optional
+            Level; default that of the object.
+        directions : int
+            Directions of the grids on which extrema are taken.
+        derivative : {"numerical", "contact"}
+            How draws under the null are made: numerical directional derivative, or contact sets with kappa_n.
+
+        Returns
+        -------
+        PointTests
+
+        Examples
+        --------
+        >>> ff.test_frontier([[0.2, 0.4], [0.5, 0.5]]).reject
+        array([False,  True])
+        >>> ff.test_frontier(decisions=in_use).reject
+        array([ True])
+        """
+        fit, algorithms = self._ask(decisions, e, randomised, threshold, "e")
+        return questions.frontier_point_tests(
+            fit, "fairness-accuracy", algorithms, alpha=alpha, directions=directions, derivative=derivative
+        )
+
+    def test_pareto(
+        self,
+        e: ArrayLike | None = None,
+        *,
+        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        randomised: bool = False,
+        threshold: float | None = None,
+        alpha: float | None = None,
+        directions: int = GRID,
+        derivative: Derivative = "numerical",
+    ) -> PointTests:
+        """Test that risk pairs, or the risks of algorithms, lie on the Pareto frontier; as `test_frontier`.
+
+        Examples
+        --------
+        >>> ff.test_pareto([[0.2, 0.4], [0.5, 0.5]]).reject
+        array([False,  True])
+        """
+        fit, algorithms = self._ask(decisions, e, randomised, threshold, "e")
+        return questions.frontier_point_tests(
+            fit, "pareto", algorithms, alpha=alpha, directions=directions, derivative=derivative
+        )
 
     def frontier_confidence_set(self, alpha: float | None = None, *, directions: int = GRID) -> FrontierRegion:
         """Risk pairs not rejected as points of the fairness-accuracy frontier.
@@ -135,15 +531,207 @@ class FairFrontier(FrontierDeployer):
         >>> region.contains([[0.2, 0.4], [0.5, 0.5]])
         array([ True, False])
         """
-        return self._region("fairness-accuracy", alpha, directions)
+        return questions.confidence_region(self._fit(), "fairness-accuracy", alpha=alpha, directions=directions)
 
     def pareto_confidence_set(self, alpha: float | None = None, *, directions: int = GRID) -> FrontierRegion:
         """Risk pairs not rejected as points of the Pareto frontier; as `frontier_confidence_set`."""
-        return self._region("pareto", alpha, directions)
+        return questions.confidence_region(self._fit(), "pareto", alpha=alpha, directions=directions)
+
+    def test_best_points(
+        self,
+        R: ArrayLike,
+        B: ArrayLike,
+        *,
+        directions: int | str = "exact",
+        alpha: float | None = None,
+    ) -> BestPointTests:
+        """Test that pairs of points are the best points of the first and of the second group.
+
+        Parameters
+        ----------
+        R, B : pairs (k, 2)
+            Candidate best points of the first and of the second group; row j of both makes up candidate j.
+        directions : int or "exact"
+            "exact": extrema over all directions. A number: that many in each of the published windows, the quarter
+            circles about the two groups' own directions.
+        alpha : float, optional
+            Level; default that of the object.
+
+        Returns
+        -------
+        BestPointTests
+
+        Examples
+        --------
+        >>> ff.test_best_points([[0.17, 0.42], [0.1, 0.2]], [[0.33, 0.34], [0.3, 0.1]]).reject
+        array([False,  True])
+        """
+        return questions.candidate_tests(self._fit(), R, B, directions=directions, alpha=alpha)
+
+    def test_group_skew(self, alpha: float | None = None, *, method: SkewMethod = "sharp") -> GroupSkewTest:
+        """Test whether banning the group as an input may be harmless to some preference.
+
+        The null is that the two groups' best points lie weakly on the same side of equal risks. Where it is rejected
+        and its opposite is not, banning the group would worsen every point of the trade-off. Both tests presume a
+        learner that comes close to the truth. If its estimates contradict themselves, so that no pair of best points
+        passes, then `verdict` is "contradictory" and nothing is claimed.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            Level; default that of the object.
+        method : {"sharp", "paper"}
+            "paper" is the published test, which rejects even if no pair of best points passes at all. "sharp" rejects
+            more often in good samples, never in those. Its level is kept if the learner converges fast enough (the
+            paper's conditions); one that misses signal can still mislead it.
+
+        Returns
+        -------
+        GroupSkewTest
+
+        Examples
+        --------
+        >>> skew = ff.test_group_skew()
+        >>> skew.verdict, skew.p_value > 0.5
+        ('not-shown', True)
+        """
+        return questions.skew_test(self._fit(), alpha=alpha, method=method)
+
+    def distance_to_fairest(
+        self,
+        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        *,
+        risks: ArrayLike | None = None,
+        metric: str | Callable[[FloatArray, FloatArray], float] = "sqeuclidean",
+        method: DistanceMethod | None = None,
+        randomised: bool = False,
+        threshold: float | None = None,
+        alpha: float | None = None,
+        kinks: bool = False,
+    ) -> DistanceInterval | DistanceIntervals:
+        """Distance between algorithms' risks and the fairest attainable point, with confidence intervals.
+
+        Parameters
+        ----------
+        decisions, risks, randomised, threshold
+            Algorithms, as in `test_lda`.
+        metric : {"sqeuclidean", "euclidean", "cityblock", "chebyshev"} or function of two pairs
+            The distance.
+        method : {"sharp", "paper"}, optional
+            "sharp", the default, chooses the direction of the fairest point by the plug-in criterion; "paper" is the
+            published interval, never bias-corrected.
+        alpha : float, optional
+            Level; default that of the object.
+        kinks : bool
+            For "paper": True allows kinks of the feasible set by the numerical derivative of the infimum; the intervals
+            are then so wide in small samples that they say little.
+
+        Returns
+        -------
+        DistanceInterval, or DistanceIntervals by name for several algorithms
+
+        Examples
+        --------
+        >>> distance = ff.distance_to_fairest(in_use, metric="euclidean")
+        >>> low, high = distance.conf_int()
+        >>> round(distance.estimate, 2), low < distance.estimate < high
+        (0.14, True)
+        """
+        fit, algorithms = self._ask(decisions, risks, randomised, threshold)
+        found = questions.distances(fit, algorithms, metric=metric, method=method, alpha=alpha, kinks=kinks)
+        return found[algorithms.names[0]] if algorithms.single else found
+
+    def fairest_point(self, alpha: float | None = None, *, method: DistanceMethod | None = None) -> FairestPoint:
+        """The fairest attainable point with confidence intervals and the weights of its rule.
+
+        ``method`` as in `distance_to_fairest`.
+
+        Examples
+        --------
+        >>> print(ff.fairest_point().to_frame()[["risk", "weight"]].round(1))
+               risk  weight
+        group
+        1       0.4    -0.1
+        0       0.4     0.9
+        """
+        return questions.fairest_point(self._fit(), alpha=alpha, method=method)
+
+    def rule(
+        self,
+        weights: Weights = None,
+        *,
+        direction: ArrayLike | None = None,
+        capacity: float | None = None,
+        lower: Any = None,
+        upper: Any = None,
+    ) -> FrontierRule:
+        """Return the rule of a preference, learned from all rows and ready to be deployed.
+
+        The learner is fitted on all rows once, with what was tuned before, and serves all rules. The preferences
+        "rawlsian" and "egalitarian" take their direction from the cross-fitted estimates.
+
+        Parameters
+        ----------
+        weights, direction, capacity, lower, upper
+            As for `FrontierRule`.
+
+        Returns
+        -------
+        FrontierRule
+
+        Examples
+        --------
+        >>> rule = ff.rule("utilitarian")
+        >>> rule.predict(X.head())
+        array([1, 0, 1, 1, 1])
+        """
+        return self._rules().rule(weights, direction=direction, capacity=capacity, lower=lower, upper=upper)
+
+    def alternatives(
+        self,
+        decisions: ArrayLike,
+        n: int = 20,
+        *,
+        capacity: float | None = None,
+        held_out: bool = False,
+        randomised: bool = False,
+        threshold: float | None = None,
+    ) -> Alternatives:
+        """Find rules of the frontier that improve on an algorithm for both groups and in the gap between them.
+
+        Parameters
+        ----------
+        decisions : column (n,)
+            Decisions of the algorithm for the rows given to `fit`.
+        n : int
+            Number of rules, spread over the improving part of the frontier.
+        capacity : float, optional
+            Largest share of people that an alternative may treat.
+        held_out : bool
+            False: risks are cross-fitted on all rows. True: learn and choose on one half of the rows and report risks
+            on the other half, which no choice has seen. The rules themselves always learn from all rows.
+        randomised, threshold
+            As in `test_lda`.
+
+        Returns
+        -------
+        Alternatives
+
+        Examples
+        --------
+        >>> found = ff.alternatives(in_use, n=5)
+        >>> len(found)
+        5
+        >>> rule = found.select("utilitarian", flagged=True)  # the one with the smallest average risk
+        >>> bool(rule.predict(X).mean() > 0.5)
+        True
+        """
+        _, algorithms = self._ask(decisions, None, randomised, threshold)
+        return alternatives(self._rules(), algorithms, n, capacity=capacity, held_out=held_out)
 
     def summary(self) -> str:
         """Describe the fit in plain text: data, points, learner quality, diagnostics."""
-        self._check_fitted()
+        self._fit()
         return summary_text(self)
 
     def plot(
@@ -173,7 +761,7 @@ class FairFrontier(FrontierDeployer):
         zoom : bool
             Show the corner with the frontier and the algorithms instead of the whole set.
         """
-        self._check_fitted()
+        self._fit().plane("A plot of the frontier")
         try:
             from .report.figure import plot_frontier
         except ImportError as error:
@@ -211,8 +799,7 @@ class FairFrontier(FrontierDeployer):
         Path
             The file.
         """
-        record = self._record(decisions, title, randomised, capacity)
-        return _write(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
+        return _write(path, self._record(decisions, title, randomised, capacity).to_json())
 
     def report(
         self,
@@ -224,8 +811,7 @@ class FairFrontier(FrontierDeployer):
         capacity: float | None = None,
     ) -> Path:
         """Write a report for people: one HTML file that needs no network; arguments as for `to_json`."""
-        record = self._record(decisions, title, randomised, capacity)
-        return _write(path, render(record))
+        return _write(path, render(self._record(decisions, title, randomised, capacity)))
 
     def _record(
         self,
@@ -233,28 +819,42 @@ class FairFrontier(FrontierDeployer):
         title: str | None,
         randomised: bool,
         capacity: float | None,
-    ) -> dict[str, Any]:
-        self._check_fitted()
+    ) -> Record:
+        self._fit().plane("A report on the frontier")
         named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
-        record = make_record(self, named or {}, randomised=randomised, capacity=capacity)
+        findings = ask(self, named or {}, randomised=randomised, capacity=capacity)
         shown = f"Audit of {', '.join(map(str, named))}" if named else "What is attainable"
-        created = datetime.now().isoformat(timespec="seconds")
-        return record | {"title": title or shown, "created": created}
+        return make_record(self, findings, title=title or shown, created=datetime.now())
 
-    def _region(self, kind: Kind, alpha: float | None, directions: int) -> FrontierRegion:
-        self._check_fitted()
-        level, n_directions = self._level(alpha), check_n_directions(directions)
-        if n_directions is None:
-            raise InputError("bad-option", "Regions are found on a grid: `directions` must be a whole number.")
-        processes = [frontier_process(context, kind, n_directions) for context in self._contexts()]
-        curve = (self.frontier() if kind == "fairness-accuracy" else self.pareto_frontier()).points
+    def _fit(self) -> Fit:
+        """Return what was learned, asked with the present options."""
+        return fit_of(self).asking(self._options())
 
-        def test(points: FloatArray) -> FloatArray:
-            return frontier_tests(processes, self._central, points, self.groups_, level).p_value
+    def _ask(
+        self,
+        decisions: Decisions | None,
+        risks: ArrayLike | None,
+        randomised: bool,
+        threshold: float | None,
+        risks_name: str = "risks",
+    ) -> tuple[Fit, Algorithms]:
+        """Return what was learned, and the algorithms asked about."""
+        fit = self._fit()
+        return fit, questions.algorithms_of(fit, Asked(decisions, risks, randomised, threshold, risks_name))
 
-        box = region_box(curve, self.support_function_)
-        with progress_bar("Testing points of the plane", show=self.verbose) as progress:
-            return frontier_region(kind, test, curve, box, self.groups_, level, self.n_boot, progress=progress)
+    def _rules(self) -> Deployment:
+        self._fit()
+        return self._deployment
+
+    def _options(self) -> Options:
+        return Options(self.alpha, self.n_boot, self.n_jobs, self.verbose)
+
+    def _learning(self) -> Learning:
+        return Learning(self.n_folds, self.n_rep, self.folds, self.jitter, self.bias_correction, self.n_refits)
+
+    def _rule_parameters(self) -> dict[str, Any]:
+        names = ("loss", "learner", "learner_params", "positive", "n_folds", "n_jobs", "random_state")
+        return {name: value for name, value in self.get_params(deep=False).items() if name in names}
 
 
 def _write(path: str | os.PathLike[str], text: str) -> Path:

@@ -78,16 +78,16 @@ class Bounds:
 
 def read_bounds(lower: ArrayLike | None, upper: ArrayLike | None, sample: Sample) -> Bounds:
     """Read bounds given for all input rows, or one number for each of them; keep the rows of the sample."""
-    bounds = []
-    for name, given in (("lower", lower), ("upper", upper)):
-        if given is None:
-            bounds.append(None)
-            continue
-        column = [given] * sample.n_given if np.ndim(given) == 0 else given
-        bounds.append(check_probabilities(column, name, sample.n_given, code="bad-bounds")[sample.rows])
-    if lower is not None or upper is not None:
-        check_bounds(*bounds, sample.n_obs)
-    return Bounds(*bounds)
+    low, high = (_at_rows(given, sample, name) for name, given in (("lower", lower), ("upper", upper)))
+    check_bounds(low, high, sample.n_obs)
+    return Bounds(low, high)
+
+
+def _at_rows(given: ArrayLike | None, sample: Sample, name: str) -> FloatArray | None:
+    if given is None:
+        return None
+    column = [given] * sample.n_given if np.ndim(given) == 0 else given
+    return check_probabilities(column, name, sample.n_given, code="bad-bounds")[sample.rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +111,8 @@ class Fit:
         What decisions cost.
     learner : Learner or None
         How the nuisance functions were learned; None if they were supplied from outside.
+    learning : Learning
+        Folds, repetitions and refits.
     nuisance : Nuisance
         Out-of-fold predictions and their quality.
     losses : tuple of RowLosses
@@ -132,6 +134,7 @@ class Fit:
     sample: Sample
     loss: Loss
     learner: Learner | None
+    learning: Learning
     nuisance: Nuisance
     losses: tuple[RowLosses, ...]
     planes: tuple[Plane, ...]
@@ -155,6 +158,11 @@ class Fit:
         """Return the central repetition's plane, or refuse ``what`` unless there are two groups."""
         self.sample.groups.pair(what)
         return self.planes[self.central]
+
+    def all_planes(self, what: str = "The frontier") -> tuple[Plane, ...]:
+        """Return the planes of all repetitions, or refuse ``what`` unless there are two groups."""
+        self.sample.groups.pair(what)
+        return self.planes
 
     def function(self, capacity: float | None = None) -> SupportFunction | CappedFunction:
         """Return the central repetition's support function, restricted to a capacity if there is one."""
@@ -240,6 +248,8 @@ def learn(
             f"bias_correction={how.bias_correction!r} refits the learner, and with `external_nuisance` there is "
             "none to refit: leave one of them out.",
         )
+    if how.bias_correction is not None:
+        sample.groups.pair("The correction of the regret")
     rows = row_losses(loss, sample.y)
     if external is None:
         nuisance = _cross_fit(sample, rows, learner, how, options, seeds)
@@ -255,8 +265,20 @@ def learn(
         t = planes[central].function.scores.t
         shares, auc = sample.groups.shares, nuisance.group_auc
         diagnostics = diagnose(t, shares, sample.group, X=sample.X, weight=sample.weight, group_auc=auc)
-    kept = learner if external is None else None
-    return Fit(sample, loss, kept, nuisance, losses, planes, central, bounds, seeds, diagnostics, options)
+    return Fit(
+        sample=sample,
+        loss=loss,
+        learner=learner if external is None else None,
+        learning=how,
+        nuisance=nuisance,
+        losses=losses,
+        planes=planes,
+        central=central,
+        bounds=bounds,
+        seeds=seeds,
+        diagnostics=diagnostics,
+        options=options,
+    )
 
 
 def attainable(sample: Sample, losses: RowLosses, predictions: FloatArray, bounds: Bounds) -> SupportFunction:

@@ -4,6 +4,8 @@ One replication draws a sample of a design, learns the nuisance functions with `
 and asks on the same draws how often the true (R, B) is left out, weak skew rejected, and the true squared distance to F
 not covered, for R, B, (R + B) / 2, the logistic lottery, F itself and points at F + c / sqrt(n). Designs: the two of
 the paper, and a third, ``mixed``, in which the group depends on the covariates: a check on the two.
+
+    cd tests; python -m support.fairest_study 1000 1000 balanced,skewed regret STORE.csv  # or: plain, without refits
 """
 
 import sys
@@ -27,6 +29,7 @@ from fairfrontier.inference.distance.result import _union
 from fairfrontier.inference.group_skew import closest_on_either_side, closest_pair, skew_points
 from fairfrontier.learning.cross_fitting import cross_fit
 from fairfrontier.learning.learners import resolve_learner
+from support.codes import group_codes
 from support.lda_study import status_quo
 from support.study_store import run_replications
 
@@ -80,7 +83,9 @@ def truth_of(design, n=1_000_000):
     t = np.column_stack([p * (1 - 2 * in_r), (1 - p) * (1 - 2 * in_b)])
     l0, weight = np.concatenate([in_r, in_b]), np.concatenate([p, 1 - p])
     is_r = np.repeat([True, False], n)
-    points = best_points(build_support_function(make_scores(l0, 1 - 2 * l0, np.vstack([t, t]), is_r, weight)).estimate)
+    points = best_points(
+        build_support_function(make_scores(l0, 1 - 2 * l0, np.vstack([t, t]), group_codes(is_r), weight)).estimate
+    )
     a = np.tile(lottery(pd.DataFrame(x, columns=[f"x{j}" for j in range(10)]), design), 2)
     loss = l0 + a * (1 - 2 * l0)
     pair = [np.average(loss[group], weights=weight[group]) for group in (is_r, ~is_r)]
@@ -97,7 +102,7 @@ def replicate(number, n, design, *, regret, n_boot=500, n_refits=20):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         nuisance = cross_fit(sample, dl, learner, random_state=int(rng.integers(2**31)))
-        function = build_support_function(make_scores(l0, dl, nuisance.predictions[0], sample.is_r, sample.weight))
+        function = build_support_function(make_scores(l0, dl, nuisance.predictions[0], sample.group, sample.weight))
         corrections = {"": None}
         if regret:
             seed = np.random.SeedSequence([number, 6])

@@ -7,6 +7,8 @@ One replication draws a sample of a design, learns the nuisance functions once, 
   quartered, shuffled between rows or replaced by its mean;
 * false nulls: (R + B) / 2, the logistic lottery of the published study, and the optimal utilitarian rule with 20%
   of its decisions flipped.
+
+    cd tests; python -m support.lda_study 1000 1000 STORE.csv  # n, replications
 """
 
 import sys
@@ -81,7 +83,7 @@ def replicate(number, n, design, model, learner="factored-logit", n_boot=500):
     found = []
     for how in DISTORTIONS:
         for column in (0,) if how == "none" else (0, 1):
-            scores = make_scores(l0, dl, distort(t, how, column, rng), sample.is_r, sample.weight)
+            scores = make_scores(l0, dl, distort(t, how, column, rng), sample.group, sample.weight)
             context = DrawingContext(build_support_function(scores), n_boot, np.random.SeedSequence([number, 3]))
             label = how if how == "none" else f"{how} {'rb'[column]}"
             for name, e in zip(names, lda_evidence(context, l0 + decisions * dl, fixed, method="sharp"), strict=True):

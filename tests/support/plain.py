@@ -6,6 +6,7 @@ from scipy.optimize import brentq
 
 from fairfrontier.bootstrap.draws import for_each_draw, make_plan
 from fairfrontier.frontier.support import make_scores
+from support.codes import group_codes
 
 AXES = np.array([[1, 0], [0, 1], [-1, 0], [0, -1], [1, 1], [1, -1], [-1, 1], [-1, -1]], dtype=float)
 
@@ -198,4 +199,4 @@ def score_samples(draw, bounds=True):
         limits["upper"] = 1.0 - rng.random(n) * (rng.random(n) < 0.5) * 0.5
         fixed = rng.random(n) < 0.2
         limits["upper"] = np.where(fixed, limits["lower"], limits["upper"])
-    return make_scores(l0, dl, t, is_r, weight, **limits), rng
+    return make_scores(l0, dl, t, group_codes(is_r), weight, **limits), rng

@@ -1,6 +1,8 @@
 """Monte Carlo study of what rules attain: consistency, alternatives that really improve, size under a capacity.
 
 Risks in the population are those of 10^6 fresh rows, with the outcome replaced by its known conditional probability.
+
+    cd tests; python -m support.rules_study consistency 50000 2 STORE.csv  # or: improvements, capped_size
 """
 
 import sys

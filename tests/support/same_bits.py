@@ -21,6 +21,7 @@ from fairfrontier.errors import FairFrontierWarning
 from fairfrontier.report.html import render
 from support.everything import everything, rules
 from support.people import people
+from support.records import CREATED, record_of
 
 OPTIONS = {
     "forest": {"n_estimators": 8},
@@ -91,12 +92,13 @@ def of_reports(folder, n_jobs=None):
     ff = fit("factored-logit", n_jobs)
     record = json.loads(ff.to_json(folder / "record.json", {"in use": in_use()}).read_text())
     assert datetime.fromisoformat(record.pop("created")) <= datetime.now()
-    page = render(record | {"created": "1970-01-01T00:00:00"})
+    page = render(record_of(ff, {"in use": in_use()}))
     X, y, g = people(200, seed=5)
     table = pd.DataFrame(X, columns=["age", "income", "visits"]).assign(sex=g, ill=y, chosen=in_use())
     request = AuditRequest(data="people.csv", outcome="ill", group="sex", decision="chosen", draws=99, folds=2)
-    audit = run_audit(make_plan(TableFile(table, "people.csv", "0" * 64), request), n_jobs=n_jobs)
-    texts = {"record": json.dumps(record), "page": page, "audit": json.dumps(audit.record)}
+    plan = make_plan(TableFile(table, "people.csv", "0" * 64), request)
+    audit = run_audit(plan, n_jobs=n_jobs, created=CREATED)
+    texts = {"record": json.dumps(record), "page": page, "audit": audit.record.to_json()}
     return {name: np.frombuffer(text.encode(), dtype=np.uint8) for name, text in texts.items()}
 
 

@@ -2,6 +2,8 @@
 
 On the same samples of both designs at n = 1,000: the default, the regret correction, repeated cross-fitting (medians),
 nuisance predictions averaged over repetitions, a stack of learners, and learners refitted inside every draw.
+
+    cd tests; python -m support.variants_study quick 1000 60 STORE.csv  # or: slow, for the last two
 """
 
 import sys
@@ -47,7 +49,7 @@ class Sampled:
 
     def function(self, t, weight=None):
         weight = self.sample.weight if weight is None else weight
-        return build_support_function(make_scores(self.l0, self.dl, t, self.sample.is_r, weight))
+        return build_support_function(make_scores(self.l0, self.dl, t, self.sample.group, weight))
 
     def judge(self, functions, regret=None, level=0.05):
         """Estimated F, and whether the default intervals miss the true distances, over repetitions."""
@@ -74,7 +76,7 @@ class Sampled:
             Task(learner, component, fold == k, "", Perturbation(seed, None, False))
             for seed in seeds
             for k in range(1, fold.max() + 1)
-            for component in learner.components
+            for component in learner.components(2)
         ]
         fits = child_seeds(np.random.SeedSequence([self.number, 10]), len(tasks))
         results = Steps(None, len(tasks)).run(tasks, rows, fits, nuisance.tuning, None)
@@ -84,7 +86,10 @@ class Sampled:
             weight = np.random.default_rng(seed).standard_exponential(n)
             draws.append(sharp_fairest(self.function(_assemble(learner, fold, results), weight))[0])
             in_use.append(
-                [np.average(self.losses[0][g], weights=weight[g]) for g in (self.sample.is_r, ~self.sample.is_r)]
+                [
+                    np.average(self.losses[0][g], weights=weight[g])
+                    for g in ((self.sample.group == 0), (self.sample.group == 1))
+                ]
             )
         # a refitted rule falls short of the learned one as that falls short of the best: the draws move down twice that
         draws = np.array(draws) - 2.0 * (np.mean(draws, axis=0) - estimate)

@@ -1,11 +1,12 @@
-"""The audit itself: fits and tests as planned, with how much depends on learner, seed and the score as covariate."""
+"""The audit itself: fits and tests as planned, and how far the verdict depends on learner, seed and score."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 
 import numpy as np
 import pandas as pd
@@ -13,16 +14,17 @@ import pandas as pd
 from ..errors import FairFrontierError, FairFrontierWarning, InputError
 from ..estimator import FairFrontier
 from ..inference.lda.result import LDATests
-from ..inference.p_values import p_value_text
 from ..progress import Report
-from ..report.record import make_record, plain
-from ..report.sentences import CHIPS
+from ..report.findings import ask, ask_lda
+from ..report.parts import AuditParts, make_record
+from ..report.record import Record, RequestRecord, Run, RunVerdict, Source
+from ..report.sentences import explain_both_ways
 from .plan import AuditPlan
 
 OTHER_LEARNERS = ("factored-boosting", "factored-logit", "logit-lasso")
-"""Learners whose verdicts are shown beside that of the learner named beforehand; one of them unless more are asked."""
+"""Learners whose verdicts are shown beside that of the learner named beforehand; only one unless more are requested."""
 OTHER_LEARNERS_OF_NUMBERS = ("factored-boosting", "factored-logit", "lasso")
-"""The same for outcomes of so many values that they are no classes."""
+"""The same for outcomes with too many values to be classes."""
 MOST_CLASSES = 10
 MORE_SEEDS = 2
 
@@ -31,19 +33,19 @@ MORE_SEEDS = 2
 class Audit:
     """A finished audit: its record, and the fit behind it."""
 
-    record: Mapping[str, Any]
+    record: Record
     frontier: FairFrontier
     plan: AuditPlan
 
     @property
     def shown(self) -> bool:
         """Whether a less discriminatory alternative to any algorithm is shown."""
-        return any(a["verdict"] == "lda-shown" for a in self.record["algorithms"])
+        return any(algorithm.verdict == "lda-shown" for algorithm in self.record.algorithms)
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way of asking: a learner, a seed, and whether the score is among the covariates."""
+    """One run of the test: a learner, a seed, and whether the score is among the covariates."""
 
     learner: str
     seed: int
@@ -52,7 +54,7 @@ class Variant:
 
 
 def variants(plan: AuditPlan) -> list[Variant]:
-    """The way that decides first, then the others."""
+    """The runs of an audit, the one that determines the verdict first."""
     request = plan.request
     decisive = Variant(request.learner, request.seed, request.score_as_feature, decides=True)
     found = [decisive]
@@ -67,52 +69,69 @@ def variants(plan: AuditPlan) -> list[Variant]:
     return found
 
 
-def run_audit(plan: AuditPlan, *, n_jobs: int | None = None, progress: Report | None = None) -> Audit:
-    """Fit, test and gather the record of an audit.
+def run_audit(
+    plan: AuditPlan, *, n_jobs: int | None = None, progress: Report | None = None, created: datetime | None = None
+) -> Audit:
+    """Fit, test and make the record of an audit.
 
-    If a way of asking fails that does not decide, that is told among the warnings.
+    Parameters
+    ----------
+    plan : AuditPlan
+        What is audited.
+    n_jobs : int, optional
+        Parallel jobs; results do not depend on it.
+    progress : callable, optional
+        Called as progress(done, total, text) before each step.
+    created : datetime, optional
+        The time that the record states; default now.
+
+    Returns
+    -------
+    Audit
+
+    Notes
+    -----
+    If a run fails that does not determine the verdict, the warnings of the record say so.
     """
     if n_jobs == 0:
         raise InputError("bad-option", "The number of jobs is at least 1, or -1 for all cores; got 0.")
-    tell: Report = progress or (lambda done, total, text: None)
-    ways = variants(plan)
-    caught: list[str] = []
-    decisive: FairFrontier | None = None
-    lines = []
-    for number, variant in enumerate(ways):
-        tell(number, len(ways) + 1, _described(variant, plan))
-        with warnings.catch_warnings(record=True) as found:
-            warnings.simplefilter("always")
-            try:
-                ff = fit_variant(plan, variant, n_jobs)
-                tests = cast(LDATests, ff.test_lda(dict(plan.algorithms), capacity=plan.request.capacity))
-            except FairFrontierError as error:
-                if variant.decides:
-                    raise
-                caught.append(f"Not done: {_described(variant, plan)}. {error}")
-                continue
-        if variant.decides:
-            decisive = ff
-            caught = sorted(_ours(found))
-        lines.append(_line(plan, variant, tests))
-    assert decisive is not None
-    tell(len(ways), len(ways) + 1, "gathering the results")
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always", FairFrontierWarning)
-        record = make_record(decisive, plan.algorithms, capacity=plan.request.capacity)
-    caught += sorted(_ours(found) - set(caught))
-    record["title"] = plan.request.title or _title(plan)
-    record["robustness"] = lines
-    record["warnings"] = caught + [f"{column}: {what}." for column, what in plan.noted.items()]
-    record["data"] |= _account(plan)
-    record["request"] = plan.request.resolved()
-    if plan.score is not None:
-        _tell_both_ways(record)
-    return Audit(plain(record), decisive, plan)
+    report: Report = progress or (lambda done, total, text: None)
+    decisive, *others = variants(plan)
+    total = len(others) + 2
+    algorithms, capacity = dict(plan.algorithms), plan.request.capacity
+    early: set[str] = set()
+    report(0, total, _described(decisive, plan))
+    with _collecting(early, Warning):
+        ff = fit_variant(plan, decisive, n_jobs)
+    with _collecting(early, FairFrontierWarning):
+        findings = ask(ff, algorithms, capacity=capacity)
+    runs, failures = [_run(plan, decisive, findings.tests)], []
+    for done, variant in enumerate(others, start=1):
+        report(done, total, _described(variant, plan))
+        try:
+            with _collecting(set(), Warning):
+                tests = ask_lda(fit_variant(plan, variant, n_jobs), algorithms, capacity=capacity)
+        except FairFrontierError as error:
+            failures.append(f"Not done: {_described(variant, plan)}. {error}")
+        else:
+            runs.append(_run(plan, variant, tests))
+    report(total - 1, total, "making the record")
+    late: set[str] = set()
+    with _collecting(late, FairFrontierWarning):
+        record = make_record(
+            ff,
+            findings,
+            title=plan.request.title or _title(plan),
+            created=created or datetime.now(),
+            audit=_audit_parts(plan, runs),
+        )
+    noted = [f"{column}: {what}." for column, what in plan.noted.items()]
+    told = (*sorted(early), *failures, *sorted(late - early), *noted)
+    return Audit(replace(record, warnings=told), ff, plan)
 
 
 def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) -> FairFrontier:
-    """Fit one way of asking."""
+    """Fit the learner of one run."""
     request = plan.request
     ff = FairFrontier(
         loss=request.loss,
@@ -131,64 +150,76 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
     return ff.fit(X, plan.y, sensitive_features=plan.group, sample_weight=plan.weights, clusters=plan.clusters)
 
 
-def _ours(found: Sequence[warnings.WarningMessage]) -> set[str]:
-    """What the package warned of."""
-    return {str(w.message) for w in found if issubclass(w.category, FairFrontierWarning)}
+@contextmanager
+def _collecting(texts: set[str], category: type[Warning]) -> Iterator[None]:
+    """Collect warnings of a category instead of showing them, and keep the texts of the package's own."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", category)
+        yield
+    texts |= {str(w.message) for w in found if issubclass(w.category, FairFrontierWarning)}
 
 
 def _described(variant: Variant, plan: AuditPlan) -> str:
-    score = "" if plan.score is None else f", {'with' if variant.with_score else 'without'} the score"
+    score = "" if plan.score is None else f", {_with_score(variant)}"
     return f"{'the verdict' if variant.decides else 'sensitivity'}, {variant.learner}, seed {variant.seed}{score}"
 
 
-def _line(plan: AuditPlan, variant: Variant, tests: LDATests) -> dict[str, Any]:
-    covariates = "as given" if plan.score is None else f"{'with' if variant.with_score else 'without'} the score"
-    return {
-        "learner": variant.learner,
-        "seed": variant.seed,
-        "covariates": covariates,
-        "decides": variant.decides,
-        "algorithms": {
-            name: {"verdict": test.verdict, "p_value": test.p_value, "statistic": test.statistic}
+def _with_score(variant: Variant) -> str:
+    return f"{'with' if variant.with_score else 'without'} the score"
+
+
+def _run(plan: AuditPlan, variant: Variant, tests: LDATests) -> Run:
+    return Run(
+        learner=variant.learner,
+        seed=variant.seed,
+        covariates="as given" if plan.score is None else _with_score(variant),
+        decides=variant.decides,
+        algorithms={
+            name: RunVerdict(
+                verdict=test.verdict,
+                p_value=test.p_value,
+                p_value_adjusted=test.p_value_adjusted,
+                statistic=test.statistic,
+            )
             for name, test in tests.items()
         },
-    }
+    )
 
 
-def _tell_both_ways(record: dict[str, Any]) -> None:
-    first = record["robustness"][0]
-    other = next((line for line in record["robustness"] if line["covariates"] != first["covariates"]), None)
-    for algorithm in record["algorithms"]:
-        told = f"This is {first['covariates']} among the covariates."
-        if other is None:
-            algorithm["both_ways"] = f"{told} The other way could not be worked out; see the warnings."
-        else:
-            found = other["algorithms"][algorithm["name"]]
-            way, p_value = other["covariates"].capitalize(), p_value_text(found["p_value"], record["alpha"])
-            algorithm["both_ways"] = f"{told} {way}: {CHIPS[found['verdict']]}, p-value {p_value}."
+def _audit_parts(plan: AuditPlan, runs: Sequence[Run]) -> AuditParts:
+    """What only an audit of a file has to say."""
+    return AuditParts(
+        request=RequestRecord(**asdict(plan.request)),
+        source=_source(plan),
+        sensitivity=tuple(runs),
+        both_ways={} if plan.score is None else _both_ways(runs, plan.request.alpha),
+    )
 
 
-def _account(plan: AuditPlan) -> dict[str, Any]:
-    dropped: dict[str, int] = {}
-    for counts in plan.dropped.values():
-        for label, count in counts.items():
-            dropped[label] = dropped.get(label, 0) + count
-    return {
-        "file": plan.file.name,
-        "sha256": plan.file.sha256,
-        "rows read": len(plan.file.table),
-        "columns": [str(name) for name in plan.file.table.columns],
-        "outcome": plan.request.outcome,
-        "group": plan.request.group,
-        "roles": dict(plan.roles),
-        "excluded": dict(plan.excluded),
-        "suspicious": list(plan.warned),
-        "noted": dict(plan.noted),
-        "dropped": dropped,
-        "dropped by reason": {reason: dict(counts) for reason, counts in plan.dropped.items()},
-        "other groups": dict(plan.other_groups),
-        "categories": dict(plan.categories),
-    }
+def _both_ways(runs: Sequence[Run], alpha: float) -> dict[str, str]:
+    """For each algorithm the verdict with the score and without it."""
+    first = runs[0]
+    other = next((run for run in runs if run.covariates != first.covariates), None)
+    return {name: explain_both_ways(first, other, name, alpha) for name in first.algorithms}
+
+
+def _source(plan: AuditPlan) -> Source:
+    """Where the rows come from and what was left out."""
+    return Source(
+        file=plan.file.name,
+        sha256=plan.file.sha256,
+        rows_read=len(plan.file.table),
+        columns=tuple(str(name) for name in plan.file.table.columns),
+        outcome=plan.request.outcome,
+        group=plan.request.group,
+        roles=dict(plan.roles),
+        excluded=dict(plan.excluded),
+        suspicious=tuple(plan.warned),
+        noted=dict(plan.noted),
+        dropped_by_reason={reason: dict(counts) for reason, counts in plan.dropped.items()},
+        other_groups=dict(plan.other_groups),
+        categories=dict(plan.categories),
+    )
 
 
 def _title(plan: AuditPlan) -> str:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
 import tempfile
 import warnings
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from ..errors import InputError, MissingDependencyError
 from ..report.html import render
+from ..report.record import AlgorithmRecord, AlternativeRecord, Record, RuleStep
 from .request import write_config
 from .run import Audit
 
@@ -33,7 +32,7 @@ OURS = (RECORD, PAGE, CONFIG, PLAN, TABLES, FIGURES)
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a directory in which nothing can be written, or which holds something else than an audit."""
+    """Refuse a directory in which nothing can be written, or which contains anything but an audit."""
     absent = [name for name in ("jinja2", "plotly", "matplotlib") if importlib.util.find_spec(name) is None]
     if absent:
         raise MissingDependencyError(
@@ -54,94 +53,110 @@ def check_folder(folder: Path) -> None:
         ) from error
 
 
-def write_audit(audit: Audit, folder: Path, created: datetime | None = None) -> list[Path]:
+def write_audit(audit: Audit, folder: Path) -> list[Path]:
     """Write record, page, tables, figures and config; a former audit in the directory is replaced.
 
     Everything is written elsewhere first and put in its place at the end, so that an interrupted run leaves what was
     there before.
     """
     check_folder(folder)
-    record = dict(audit.record) | {"created": (created or datetime.now()).isoformat(timespec="seconds")}
     try:
         folder.absolute().parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=_beside(folder), prefix=".fairfrontier-") as name:
             new, old = Path(name) / "new", Path(name) / "old"
             new.mkdir()
             old.mkdir()
-            _write(new, audit, record)
+            _write(new, audit)
             _put_in_place(new, folder, old)
     except OSError as error:
         raise InputError("bad-file", f"{folder} cannot be written: {error.strerror or error}.") from error
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _write(work: Path, audit: Audit, record: Mapping[str, Any]) -> None:
-    (work / RECORD).write_text(json.dumps(record, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+def _write(work: Path, audit: Audit) -> None:
+    record = audit.record
+    (work / RECORD).write_text(record.to_json(), encoding="utf-8")
     (work / PAGE).write_text(render(record), encoding="utf-8")
     (work / CONFIG).write_text(write_config(audit.plan.request), encoding="utf-8")
     (work / PLAN).write_text("\n".join(audit.plan.lines()) + "\n", encoding="utf-8")
     tables = work / TABLES
     tables.mkdir()
-    for name, table in _tables(record).items():
+    for name, table in audit_tables(record).items():
         table.to_csv(tables / f"{name}.csv", index=False, lineterminator="\n")
     figures = work / FIGURES
     figures.mkdir()
     _draw(audit, figures)
 
 
-def _tables(record: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
-    r, b = record["groups"]
-    algorithms = pd.DataFrame(
-        {
-            "algorithm": a["name"],
-            "verdict": a["verdict"],
-            "p_value": a["lda"]["p_value"],
-            "p_value_adjusted": a["lda"]["p_value_adjusted"],
-            "statistic": a["lda"]["statistic"],
-            "critical_value": a["lda"]["critical_value"],
-            f"risk {r}": a["risk"][0],
-            f"risk {b}": a["risk"][1],
-            f"treated {r}": a["treated"][0],
-            f"treated {b}": a["treated"][1],
-            "treated ratio": a["treated ratio"],
-            "squared distance": a["distance"]["estimate"],
-            "squared distance low": a["distance"]["low"],
-            "squared distance high": a["distance"]["high"],
-        }
-        for a in record["algorithms"]
-    )
-    points = pd.DataFrame(
-        {"point": p["name"], f"risk {r}": p["risk"][0], f"risk {b}": p["risk"][1]} for p in record["points"]
-    )
-    rules = pd.DataFrame(
-        {f"weight {r}": rule["weight"]}
-        | {
-            f"{name} {label}": rule[name][k]
-            for name in ("risk", "treated", "false positive rate", "false negative rate")
-            if name in rule
-            for k, label in enumerate((r, b))
-        }
-        for rule in record["rules"]
-    )
-    sensitivity = pd.DataFrame(
-        {key: line[key] for key in ("learner", "seed", "covariates", "decides")} | {"algorithm": name} | found
-        for line in record["robustness"]
-        for name, found in line["algorithms"].items()
-    )
-    tables = {"algorithms": algorithms, "points": points, "rules": rules, "sensitivity": sensitivity}
-    tables["learner"] = pd.DataFrame(record["learner"]["quality"])
-    for number, a in enumerate(record["algorithms"], start=1):
-        lines = pd.DataFrame(a["alternatives"], columns=None if a["alternatives"] else _alternatives_header(r, b))
-        tables[f"alternatives-{number}-{_file_name(a['name'])}"] = lines
+def audit_tables(record: Record) -> dict[str, pd.DataFrame]:
+    """Return the tables of a record, by the name of their file."""
+    r, b = record.groups
+    tables = {
+        "algorithms": pd.DataFrame([_algorithm_line(a, r, b) for a in record.algorithms]),
+        "points": pd.DataFrame([{"point": point.name} | _both("risk", point.risk, r, b) for point in record.points]),
+        "rules": pd.DataFrame([_rule_line(rule, r, b) for rule in record.rules]),
+        "sensitivity": pd.DataFrame(
+            [
+                {"learner": run.learner, "seed": run.seed, "covariates": run.covariates, "decides": run.decides}
+                | {"algorithm": name}
+                | asdict(found)
+                for run in record.sensitivity
+                for name, found in run.algorithms.items()
+            ]
+        ),
+        "learner": pd.DataFrame([asdict(fold) for fold in record.learner.quality]),
+    }
+    for number, a in enumerate(record.algorithms, start=1):
+        tables[f"alternatives-{number}-{_file_name(a.name)}"] = _alternatives_table(a.alternatives, r, b)
     return tables
 
 
-def _alternatives_header(r: str, b: str) -> list[str]:
-    both = {name: [f"{name} {r}", f"{name} {b}"] for name in ("direction", "risk", "se", "gain", "se gain", "treated")}
-    return [
+def _both(name: str, values: tuple[float | None, float | None], r: str, b: str) -> dict[str, float | None]:
+    """Two columns, one for each group."""
+    return {f"{name} {r}": values[0], f"{name} {b}": values[1]}
+
+
+def _algorithm_line(a: AlgorithmRecord, r: str, b: str) -> dict[str, str | float | None]:
+    return {
+        "algorithm": a.name,
+        "verdict": a.verdict,
+        "p_value": a.lda.p_value,
+        "p_value_adjusted": a.lda.p_value_adjusted,
+        "statistic": a.lda.statistic,
+        "critical_value": a.lda.critical_value,
+        **_both("risk", a.risk, r, b),
+        **_both("selection rate", a.selection_rate, r, b),
+        "selection ratio": a.selection_ratio,
+        "squared distance": a.distance.estimate,
+        "squared distance low": a.distance.interval.low,
+        "squared distance high": a.distance.interval.high,
+    }
+
+
+def _rule_line(rule: RuleStep, r: str, b: str) -> dict[str, float | None]:
+    line: dict[str, float | None] = {f"weight {r}": rule.weight}
+    line |= _both("risk", rule.risk, r, b) | _both("selection rate", rule.selection_rate, r, b)
+    if rule.false_positive_rate is not None and rule.false_negative_rate is not None:
+        line |= _both("false positive rate", rule.false_positive_rate, r, b)
+        line |= _both("false negative rate", rule.false_negative_rate, r, b)
+    return line
+
+
+def _alternatives_table(found: Sequence[AlternativeRecord], r: str, b: str) -> pd.DataFrame:
+    """One line for each alternative, under the columns of `Alternatives.table`; a header though there are none."""
+    both = {name: [f"{name} {r}", f"{name} {b}"] for name in ("direction", "risk", "se", "gain", "se gain")}
+    columns = [
         *("role", *both["direction"], *both["risk"], *both["se"], *both["gain"], "gain in gap"),
-        *(*both["se gain"], "se gain in gap", *both["treated"], "agreement", "flagged"),
+        *(*both["se gain"], "se gain in gap", f"selection rate {r}", f"selection rate {b}", "agreement", "flagged"),
     ]
+    lines = [
+        [
+            *(a.role, *a.direction, *a.risk, *a.standard_error, *a.gain, *a.gain_standard_error),
+            *(*a.selection_rate, a.agreement, a.flagged),
+        ]
+        for a in found
+    ]
+    return pd.DataFrame(lines, columns=columns)
 
 
 def _draw(audit: Audit, folder: Path) -> None:
@@ -162,14 +177,14 @@ def _draw(audit: Audit, folder: Path) -> None:
 
 
 def _refuse_strangers(folder: Path) -> None:
-    """Refuse a directory with files that no audit wrote; they would be lost or mixed with the audit's."""
+    """Refuse a directory with files that fairfrontier did not write; they would be lost or mixed with the audit's."""
     found = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     strangers = [name for name in found if name not in OURS]
     if strangers or (found and RECORD not in found):
         raise InputError(
             "bad-file",
-            f"{folder} holds files that are no audit ({', '.join((strangers or found)[:5])}); give another directory, "
-            "or empty it.",
+            f"{folder} contains files that fairfrontier did not write ({', '.join((strangers or found)[:5])}); give "
+            "another directory, or empty it.",
         )
 
 

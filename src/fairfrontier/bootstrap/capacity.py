@@ -233,11 +233,7 @@ def capped_frontier(function: CappedFunction, tolerance: float, n_points: int) -
     angle = frontier_angles(configuration(*ends), q_F, n_points)
     directions = np.column_stack([np.cos(angle), np.sin(angle)])
     directions[np.abs(directions) < 1e-15] = 0.0
-
-    def criterion(e: FloatArray) -> FloatArray:
-        return np.array([max(arcs.max_excess(x).value, 0.0) + max(arcs.min_separation(x).value, 0.0) for x in e])
-
-    return FrontierCurve("fairness-accuracy", arcs.support_set(directions), directions, tolerance, criterion)
+    return FrontierCurve("fairness-accuracy", arcs.support_set(directions), directions, tolerance, arcs)
 
 
 def fairest_direction(function: CappedFunction) -> FloatArray:

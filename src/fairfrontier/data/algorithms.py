@@ -29,30 +29,40 @@ class Algorithms:
     single: bool
 
 
-def read_algorithms(
-    sample: Sample,
-    decisions: ArrayLike | Mapping[str, ArrayLike] | None,
-    risks: ArrayLike | None,
-    *,
-    randomised: bool,
-    threshold: float | None,
-    limits: tuple[FloatArray, FloatArray],
-    risks_name: str = "risks",
-) -> Algorithms:
-    """Read decisions (a column, several columns or a mapping of names) or risk pairs.
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What users ask about, as they give it: decisions, or risk pairs.
 
-    Decisions are 0 or 1. Values strictly between are scores: they need ``threshold`` (decide 1 above it), or
-    ``randomised=True`` if they really are chances of deciding 1. ``limits``: smallest and largest risk pair
-    that the loss allows on these rows.
+    Attributes
+    ----------
+    decisions : column (n,), several columns, or mapping of names to columns; or None
+        Decisions 0 or 1. Values strictly between are scores: they need ``threshold`` (selected above it), or
+        ``randomised=True`` if they really are chances of being selected.
+    risks : pair, pairs (k, 2) or mapping of names to pairs; or None
+        Known risk pairs instead.
+    risks_name : str
+        How messages call the argument that holds the pairs.
     """
+
+    decisions: ArrayLike | Mapping[str, ArrayLike] | None = None
+    risks: ArrayLike | None = None
+    randomised: bool = False
+    threshold: float | None = None
+    risks_name: str = "risks"
+
+
+def read_algorithms(sample: Sample, asked: Asked, *, limits: tuple[FloatArray, FloatArray]) -> Algorithms:
+    """Read what users ask about; ``limits`` are the smallest and largest risks that the loss allows on these rows."""
+    decisions, risks = asked.decisions, asked.risks
+    randomised, threshold = asked.randomised, asked.threshold
     if (decisions is None) == (risks is None):
-        raise InputError("bad-decisions", f"Give either `decisions` or risk pairs `{risks_name}`, and not both.")
+        raise InputError("bad-decisions", f"Give either `decisions` or risk pairs `{asked.risks_name}`, and not both.")
     if not isinstance(randomised, bool):
         raise InputError("bad-option", f"`randomised` must be True or False, got {randomised!r}.")
     if risks is not None:
         if randomised or threshold is not None:
             raise InputError("bad-option", "`randomised` and `threshold` belong to decisions, not to risk pairs.")
-        return _read_risks(risks, limits)
+        return _read_risks(risks, limits, sample.n_obs)
     if randomised and threshold is not None:
         raise InputError("bad-option", "`randomised=True` and `threshold` contradict each other: give one of them.")
     named, single = _named(decisions)
@@ -119,7 +129,7 @@ def _pairs_of(risks: Mapping[str, ArrayLike]) -> FloatArray:
     return np.vstack([check_risks(pair) for pair in risks.values()])
 
 
-def _read_risks(risks: ArrayLike, limits: tuple[FloatArray, FloatArray]) -> Algorithms:
+def _read_risks(risks: ArrayLike, limits: tuple[FloatArray, FloatArray], n_obs: int) -> Algorithms:
     names: tuple[str, ...]
     if isinstance(risks, Mapping):
         if not risks:
@@ -138,4 +148,4 @@ def _read_risks(risks: ArrayLike, limits: tuple[FloatArray, FloatArray]) -> Algo
             f"Risks must lie within what the loss allows, from {low.tolist()} to {high.tolist()}; got "
             f"{pairs[outside.any(axis=1)][0].tolist()}.",
         )
-    return Algorithms(names, np.empty((0, 0)), pairs, single)
+    return Algorithms(names, np.empty((0, n_obs)), pairs, single)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
+from ..arrays import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from ..errors import InputError
 
 Label: TypeAlias = Hashable
@@ -234,3 +234,12 @@ def refuse_infinite(counts: Mapping[str, int]) -> None:
     listed = ", ".join(f"{name} ({count})" for name, count in counts.items() if count)
     if listed:
         raise InputError("non-finite", f"Infinite values in {listed}. Replace them or leave those rows out.")
+
+
+def outcome_labels(y: ArrayLike, positive: Label | None) -> AnyArray:
+    """Return what outcomes, and so decisions, 0 and 1 are called."""
+    if positive is None:
+        return np.array([0, 1])
+    column = read_column(y, "y")
+    labels: AnyArray = np.unique(column.values[~column.missing])
+    return labels if labels[-1] == positive else labels[::-1]

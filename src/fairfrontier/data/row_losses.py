@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
 from .losses import Loss
 
 
@@ -23,7 +23,7 @@ class RowLosses:
     l0: FloatArray
     dl: FloatArray
 
-    def of(self, decisions: FloatArray) -> FloatArray:
+    def of(self, decisions: FloatArray | BoolArray) -> FloatArray:
         """Return the expected losses (..., n) of decisions (..., n), chances of decision 1."""
         expected: FloatArray = self.l0 + decisions * self.dl
         return expected

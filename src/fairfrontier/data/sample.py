@@ -89,6 +89,16 @@ class Sample:
         """Positions of the rows of each group."""
         return by_group(self.group, len(self.groups))
 
+    @property
+    def covariates(self) -> Table:
+        """The covariates, which must be there."""
+        if self.X is None:
+            raise InputError(
+                "bad-features",
+                "Covariates are needed to fit a learner, and X is None; pass X, or predictions made elsewhere.",
+            )
+        return self.X
+
     def take(self, rows: IntArray) -> "Sample":
         """Return some of the rows, by position."""
         X = self.X.iloc[rows].reset_index(drop=True) if isinstance(self.X, pd.DataFrame) else self.X

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..arrays import IntArray
 from ..errors import InputError
-from ._download import cached_file, data_directory, has_checksum, replacing
+from .download import cached_file, data_directory, has_checksum, replacing
 
 FEATURES = (
     "sex",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..arrays import IntArray
 from ..errors import InputError
-from ._download import cached_file
+from .download import cached_file
 
 URL = "https://gitlab.com/labsysmed/dissecting-bias/-/raw/daceb25bba00e65d7b05882f049e229a8bedb60c/data/data_new.csv"
 SHA256 = "5341f90f3a1d330557620af1c734e552abe0ad57053055dd13dbccc6d8384d74"

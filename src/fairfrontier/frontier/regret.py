@@ -21,6 +21,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..data.groups import by_group
+from ..data.result import Result
 from ..data.sample import Sample
 from ..errors import InputError
 from ..learning.cross_fitting import Nuisance, shown_component, training_rows
@@ -34,8 +35,8 @@ GRID = 720
 """Directions at which the regret is kept; between them it is interpolated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Regret:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Regret(Result):
     """Estimated regret of the rules of all directions.
 
     ``shortfall`` (n_refits, GRID, 2), at equally spaced directions: by how much the pair of risks would move if the
@@ -43,6 +44,21 @@ class Regret:
     """
 
     shortfall: FloatArray
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "Estimated regret of the learned rules"
+
+    def _facts(self) -> dict[str, object]:
+        mean = self.mean(unit_circle(GRID))
+        return {
+            "n_refits": self.n_refits,
+            "directions": GRID,
+            "smallest": float(mean.min()),
+            "mean": float(mean.mean()),
+            "largest": float(mean.max()),
+        }
 
     @property
     def n_refits(self) -> int:

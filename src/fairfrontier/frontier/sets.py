@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
@@ -13,19 +13,24 @@ from scipy.spatial import ConvexHull, QhullError
 
 from ..arrays import ArrayLike, BoolArray, FloatArray
 from ..data.checks import check_directions, check_risks
+from ..data.notebook import BLUE, GREEN, ORANGE, Picture
+from ..data.reading import Label
+from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..errors import EmptySetWarning, InputError
 from .plane import U1, U2, convex_contains, off_breakpoint, polygon_area, unit_circle
 from .regret import Regret
-from .support import Arcs, SupportFunction
+from .support import Arcs, Extremum, SupportFunction
 
 Configuration = Literal["balanced", "r-skewed", "b-skewed"]
 Position = Literal["crosses", "above", "below"]
+Kind = Literal["fairness-accuracy", "pareto"]
+"""Which frontier."""
 
 _DOWN = np.array([-1.0, -1.0])  # lower risk for both groups
 
 
-@dataclass(frozen=True, slots=True)
-class BestPoints:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BestPoints(Result):
     """The best point of each group and the fairest point, with the directions that attain them.
 
     ``R``, ``B``, ``F`` (2,) are risk pairs (r, b). ``position`` tells where the set lies relative to the
@@ -40,6 +45,27 @@ class BestPoints:
     q_F: FloatArray
     position: Position
     configuration: Configuration
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "Best point of each group and fairest point"
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "R": self.R,
+            "B": self.B,
+            "F": self.F,
+            "q_R": self.q_R,
+            "q_B": self.q_B,
+            "q_F": self.q_F,
+            "position": self.position,
+            "configuration": self.configuration,
+        }
+
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(None)).points(self.R[None], BLUE, "best for the first group")
+        return plane.points(self.B[None], ORANGE, "best for the second group").points(self.F[None], GREEN, "fairest")
 
 
 def best_points(arcs: Arcs) -> BestPoints:
@@ -114,17 +140,37 @@ def most_central(repetitions: Sequence[Arcs]) -> int:
     return int(np.argmin(np.abs(h - np.median(h, axis=0)).max(axis=1)))
 
 
-@dataclass(frozen=True, slots=True)
-class FeasibleSet:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FeasibleSet(Result):
     """The estimated set of risk pairs that some rule attains.
 
     ``vertices`` (k, 2) is the intersection of the half planes q'z <= h(q) over *all* q, counter-clockwise:
     a convex polygon even though the estimate of h is not convex. It can be empty, ``(0, 2)``, when the
-    learner is worse than useless in some direction.
+    learner is worse than useless in some direction. ``groups`` are the labels of the two groups, if they are known.
     """
 
     arcs: Arcs
     vertices: FloatArray
+    groups: tuple[Label, ...] | None = field(default=None, kw_only=True)
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "Estimated set of attainable risks"
+
+    def _facts(self) -> dict[str, object]:
+        known = {} if self.groups is None else {"groups": labels(self.groups)}
+        facts: dict[str, object] = {"vertices": len(self.vertices), "area": self.area, "is_empty": self.is_empty}
+        if not self.is_empty:
+            facts |= {"smallest_risks": self.vertices.min(axis=0), "largest_risks": self.vertices.max(axis=0)}
+        return known | facts
+
+    def to_dict(self) -> PlainDict:
+        """Return plain numbers and text for JSON: area and vertices."""
+        return plain_items(self._facts() | {"vertices": self.vertices})
+
+    def _picture(self) -> Picture:
+        return Picture(axes_of(self.groups)).area(self.vertices, BLUE, "attainable")
 
     @property
     def is_empty(self) -> bool:
@@ -164,8 +210,20 @@ def feasible_set(arcs: Arcs, regret: Regret | None = None) -> FeasibleSet:
     return FeasibleSet(arcs, vertices)
 
 
+class Extremal(Protocol):
+    """A support function of which extrema over directions can be taken, with or without a capacity."""
+
+    def max_excess(self, e: ArrayLike, start: ArrayLike = ..., turn: float = ...) -> Extremum:
+        """Max of q'e - h(q) over an arc of directions."""
+        ...
+
+    def min_separation(self, e: ArrayLike) -> Extremum:
+        """Min of h_C(e)(-q) + h(q) over directions with q1 + q2 <= 0."""
+        ...
+
+
 class Attaining(Protocol):
-    """Anything that knows the risk pairs of the rules of directions, with or without a capacity."""
+    """Anything that gives the risk pairs of the rules of directions, with or without a capacity."""
 
     def support_set(self, q: ArrayLike) -> FloatArray:
         """Risk pairs (k, 2) of directions (k, 2)."""
@@ -185,19 +243,43 @@ def attained_hull(arcs: Attaining, n_directions: int = 720) -> FloatArray:
         return points
 
 
-@dataclass(frozen=True, slots=True)
-class FrontierCurve:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FrontierCurve(Result):
     """A frontier as a curve: the risk pair of the rule in each direction, in order of direction.
 
     ``points`` (k, 2) are attained by the rules 1{q'M t > 0} for the rows q of ``directions`` (k, 2).
-    ``tolerance`` belongs to the set estimate of :meth:`contains`.
+    ``tolerance`` belongs to the set estimate of :meth:`contains`; ``groups`` are the labels of the two groups, if they
+    are known.
     """
 
-    kind: Literal["fairness-accuracy", "pareto"]
+    kind: Kind
     points: FloatArray
     directions: FloatArray
     tolerance: float
-    _criterion: Callable[[FloatArray], FloatArray]
+    _arcs: Extremal
+    groups: tuple[Label, ...] | None = field(default=None, kw_only=True)
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return f"Estimated {'Pareto' if self.kind == 'pareto' else self.kind} frontier"
+
+    def _facts(self) -> dict[str, object]:
+        known = {} if self.groups is None else {"groups": labels(self.groups)}
+        return known | {
+            "kind": self.kind,
+            "points": len(self.points),
+            "first_point": self.points[0],
+            "last_point": self.points[-1],
+            "tolerance": self.tolerance,
+        }
+
+    def to_dict(self) -> PlainDict:
+        """Return plain numbers and text for JSON: the points with their directions."""
+        return plain_items(self._facts() | {"points": self.points, "directions": self.directions})
+
+    def _picture(self) -> Picture:
+        return Picture(axes_of(self.groups)).line(self.points, BLUE, "frontier")
 
     def criterion(self, e: ArrayLike) -> FloatArray:
         """How far each risk pair (k, 2) is from the frontier by the sample criterion, 0 on it. Shape (k,).
@@ -206,12 +288,18 @@ class FrontierCurve:
         [min_q h_C(e)(-q) + h(q)]_+ (can C(e) be separated from the feasible set?), for the Pareto frontier
         [max over q between u1 and u2 of q'e - h(q)]_- (does e lie on that part of the boundary?).
         """
-        return self._criterion(check_risks(e))
+        return np.array([self._distance(x) for x in check_risks(e)])
 
     def contains(self, e: ArrayLike) -> BoolArray:
         """Whether each risk pair belongs to the set estimate {criterion <= tolerance}, up to rounding. Shape (k,)."""
         inside: BoolArray = self.criterion(e) <= self.tolerance + 1e-12 * float(np.abs(self.points).max())
         return inside
+
+    def _distance(self, e: FloatArray) -> float:
+        outside = max(self._arcs.max_excess(e).value, 0.0)
+        if self.kind == "fairness-accuracy":
+            return outside + max(self._arcs.min_separation(e).value, 0.0)
+        return outside + max(-self._arcs.max_excess(e, U1, np.pi / 2.0).value, 0.0)
 
 
 def fa_frontier(
@@ -236,11 +324,7 @@ def fa_frontier(
         R, B = R + regret.mean_pair(U1[None])[0], B + regret.mean_pair(U2[None])[0]
     skew = configuration(R, B)
     angle = frontier_angles(skew, best_points(plug_in or arcs).q_F, n_points)
-
-    def criterion(e: FloatArray) -> FloatArray:
-        return np.array([max(arcs.max_excess(x).value, 0.0) + max(arcs.min_separation(x).value, 0.0) for x in e])
-
-    return _curve("fairness-accuracy", arcs, angle, frontier_tolerance(tolerance, n_obs), criterion, regret)
+    return _curve("fairness-accuracy", arcs, angle, frontier_tolerance(tolerance, n_obs), regret)
 
 
 def frontier_angles(skew: Configuration, q_F: FloatArray, n_points: int) -> FloatArray:
@@ -274,28 +358,15 @@ def pareto_frontier(
     n_points: int = 512,
 ) -> FrontierCurve:
     """Estimate the Pareto frontier by the support sets in the directions between u1 and u2."""
-
-    def criterion(e: FloatArray) -> FloatArray:
-        return np.array(
-            [max(arcs.max_excess(x).value, 0.0) + max(-arcs.max_excess(x, U1, np.pi / 2.0).value, 0.0) for x in e]
-        )
-
     angle = frontier_angles("balanced", _DOWN, n_points)
-    return _curve("pareto", arcs, angle, frontier_tolerance(tolerance, n_obs), criterion, regret)
+    return _curve("pareto", arcs, angle, frontier_tolerance(tolerance, n_obs), regret)
 
 
-def _curve(
-    kind: Literal["fairness-accuracy", "pareto"],
-    arcs: Arcs,
-    angle: FloatArray,
-    tolerance: float,
-    criterion: Callable[[FloatArray], FloatArray],
-    regret: Regret | None,
-) -> FrontierCurve:
+def _curve(kind: Kind, arcs: Arcs, angle: FloatArray, tolerance: float, regret: Regret | None) -> FrontierCurve:
     # The axes exactly, so that the curve meets R and B, ties broken as in `best_points`.
     directions = np.column_stack([np.cos(angle), np.sin(angle)])
     directions[np.abs(directions) < 1e-15] = 0.0
     points = arcs.support_set(directions, tie=_DOWN)
     if regret is not None:
         points = points + regret.mean_pair(directions)
-    return FrontierCurve(kind, points, directions, tolerance, criterion)
+    return FrontierCurve(kind, points, directions, tolerance, arcs)

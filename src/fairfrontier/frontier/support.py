@@ -174,6 +174,8 @@ def make_scores(
     upper: ArrayLike | None = None,
 ) -> Scores:
     """Combine losses and nuisances with bounds on the rules (all arrays (n,), ``t`` (n, 2))."""
+    if group.dtype.kind != "i":
+        raise TypeError(f"groups are integer codes, not of type {group.dtype}")
     if lower is None and upper is None:
         return Scores(l0, dl, _not_tiny(t), group, weight, clusters)
     low, high = check_bounds(lower, upper, len(l0))

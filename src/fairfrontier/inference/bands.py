@@ -11,6 +11,9 @@ from scipy.optimize import linprog
 from ..arrays import ArrayLike, FloatArray
 from ..bootstrap.draws import DrawingContext
 from ..data.checks import check_directions, check_level, check_risks
+from ..data.notebook import BLUE, GREEN, Picture
+from ..data.reading import Label
+from ..data.result import PlainDict, Result, axes_of, plain_items
 from ..errors import InputError
 from ..frontier.plane import intersect_half_planes, unit_circle
 from ..frontier.regret import Regret
@@ -23,8 +26,8 @@ BAND_DIRECTIONS = 1000
 Side = Literal["two-sided", "lower", "upper"]
 
 
-@dataclass(frozen=True, slots=True)
-class SetTest:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SetTest(Result):
     """A test about the feasible set: statistic, draws under the null, p-value and decision.
 
     ``scale`` is the size of the numbers that were subtracted from each other to get them.
@@ -35,6 +38,25 @@ class SetTest:
     draws: FloatArray
     alpha: float
     scale: float
+
+    @property
+    def heading(self) -> str:
+        """The null hypothesis."""
+        return f"Null: {self.null}"
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "null": self.null,
+            "reject": self.reject,
+            "statistic": self.statistic,
+            "critical_value": self.critical_value,
+            "p_value": self.p_value,
+            "alpha": self.alpha,
+            "n_boot": len(self.draws),
+        }
+
+    def _verdict(self) -> str:
+        return "Rejected" if self.reject else "Not rejected"
 
     @property
     def p_value(self) -> float:
@@ -56,8 +78,8 @@ class SetTest:
         return replace(self, alpha=check_level(alpha, len(self.draws)))
 
 
-@dataclass(frozen=True, slots=True)
-class SupportBand:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SupportBand(Result):
     """A sup-t confidence band for the support function, valid at all directions together.
 
     ``inner`` and ``outer`` (k, 2) are polygons: with probability 1 - alpha the feasible set contains the inner
@@ -70,6 +92,29 @@ class SupportBand:
     side: Side
     sup_t: FloatArray
     regret: Regret | None = None
+    groups: tuple[Label, ...] | None = None
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "Confidence band of the set of attainable risks"
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "side": self.side,
+            "alpha": self.alpha,
+            "critical_value": self.critical_value,
+            "corrected": self.regret is not None,
+            "n_boot": len(self.sup_t),
+        }
+
+    def to_dict(self) -> PlainDict:
+        """Return plain numbers and text for JSON, with the two polygons."""
+        return plain_items(self._facts() | {"inner": self.inner, "outer": self.outer})
+
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).area(self.outer, BLUE, "contains the attainable risks")
+        return plane.area(self.inner, GREEN, "attainable")
 
     @property
     def critical_value(self) -> float:
@@ -112,7 +157,7 @@ class SupportBand:
         return limit if self.regret is None else limit + self.regret.mean(directions)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EstimatedFeasibleSet(FeasibleSet):
     """A feasible set that can be tested and banded.
 
@@ -121,6 +166,11 @@ class EstimatedFeasibleSet(FeasibleSet):
 
     context: DrawingContext
     alpha: float
+
+    def _facts(self) -> dict[str, object]:
+        more = {"alpha": self.alpha, "n_obs": self.context.function.n_obs, "n_boot": self.context.n_boot}
+        # with its class, because a class with slots is made anew by the decorator
+        return super(EstimatedFeasibleSet, self)._facts() | more
 
     def confidence_band(self, alpha: float | None = None, side: Side = "two-sided") -> SupportBand:
         """Sup-t band for h over all directions, two-sided, or one-sided ("lower", "upper")."""
@@ -135,7 +185,7 @@ class EstimatedFeasibleSet(FeasibleSet):
         t = (draws.h - draws.h_hat) / error
         # lower limit h^ - c se fails where h^ - h > c se, whose draws are h~ - h^; upper the other way round
         sup = {"two-sided": np.abs(t), "lower": t, "upper": -t}[side].max(axis=1)
-        return SupportBand(self.context.function, level, side, sup, self.context.regret)
+        return SupportBand(self.context.function, level, side, sup, self.context.regret, self.groups)
 
     def test(self, e: ArrayLike, alpha: float | None = None) -> SetTest:
         """Test the null that a risk pair is feasible."""

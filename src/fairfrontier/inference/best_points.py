@@ -20,6 +20,9 @@ from ..arrays import BoolArray, FloatArray
 from ..bootstrap.draws import DrawingContext, make_plan
 from ..bootstrap.exact import perturbed_parts
 from ..data.checks import check_level
+from ..data.notebook import BLUE, ORANGE, Picture
+from ..data.reading import Label
+from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..frontier.plane import U1, U2, unit_circle
 from .p_values import ROUNDING, combine_repetitions, count_reaching, critical_value, critical_value_error, step_size
 from .points import BLOCK, GRID, shifted_max
@@ -126,21 +129,26 @@ def extreme_points(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class BestPointTests:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BestPointTests(Result):
     """Tests that pairs of points are the best points of the two groups; the null of each is that they are.
 
     ``best_r`` and ``best_b`` (k, 2) are the risk pairs tested as best points of the first and of the second group;
     ``statistic`` (k,), ``draws`` (k, B) under the null, ``p_value`` (k,).
     """
 
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     alpha: float
     best_r: FloatArray
     best_b: FloatArray
     statistic: FloatArray
     draws: FloatArray
     p_value: FloatArray
+
+    @property
+    def heading(self) -> str:
+        """The question that is answered."""
+        return "Are these the best points of the two groups?"
 
     @property
     def critical_value(self) -> FloatArray:
@@ -175,13 +183,40 @@ class BestPointTests:
         }
         return pd.DataFrame(columns)
 
+    def _facts(self) -> dict[str, object]:
+        return {
+            "groups": labels(self.groups),
+            "alpha": self.alpha,
+            "best_r": self.best_r,
+            "best_b": self.best_b,
+            "statistic": self.statistic,
+            "p_value": self.p_value,
+            "reject": self.reject,
+            "n_boot": self.draws.shape[1],
+        }
+
+    def to_dict(self) -> PlainDict:
+        """Return plain numbers and text for JSON, one entry of each list per pair of points."""
+        more = {"critical_value": self.critical_value, "critical_value_error": self.critical_value_error}
+        return plain_items(self._facts() | more)
+
+    def _verdict(self) -> str:
+        return f"{int(self.reject.sum())} of {len(self.best_r)} pairs rejected"
+
+    def _frame(self) -> pd.DataFrame:
+        return self.to_frame()
+
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.best_r, BLUE, f"best for {self.groups[0]}?")
+        return plane.points(self.best_b, ORANGE, f"best for {self.groups[1]}?")
+
 
 def best_point_tests(
     contexts: list[DrawingContext],
     central: int,
     R: FloatArray,
     B: FloatArray,
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
     alpha: float,
     directions: int | None,
 ) -> BestPointTests:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -69,33 +71,37 @@ def frontier(
     plane = fit.plane("The fairness-accuracy frontier")
     margin = _tolerance(fit, tolerance)
     if capacity is not None:
-        return capped_frontier(cap(plane.function, capacity), margin, n_points)
-    return fa_frontier(
-        plane.function.estimate,
-        fit.n_obs,
-        plug_in=plane.function.plug_in(),
-        regret=plane.regret,
-        tolerance=margin,
-        n_points=n_points,
-    )
+        curve = capped_frontier(cap(plane.function, capacity), margin, n_points)
+    else:
+        curve = fa_frontier(
+            plane.function.estimate,
+            fit.n_obs,
+            plug_in=plane.function.plug_in(),
+            regret=plane.regret,
+            tolerance=margin,
+            n_points=n_points,
+        )
+    return replace(curve, groups=fit.sample.groups.labels)
 
 
 def pareto_frontier(fit: Fit, *, tolerance: float | None = None, n_points: int = 512) -> FrontierCurve:
     """Estimated Pareto frontier; see `FairFrontier.pareto_frontier`."""
     plane = fit.plane("The Pareto frontier")
-    return sets.pareto_frontier(
+    curve = sets.pareto_frontier(
         plane.function.estimate,
         fit.n_obs,
         regret=plane.regret,
         tolerance=_tolerance(fit, tolerance),
         n_points=n_points,
     )
+    return replace(curve, groups=fit.sample.groups.labels)
 
 
 def capacity_feasible_set(fit: Fit, capacity: float) -> FeasibleSet:
     """The part of the feasible set that rules within a capacity attain; see `FairFrontier.feasible_set`."""
     exact = fit.plane("The feasible set").function
-    return capped_feasible_set(feasible_set(exact.estimate), cap(exact, capacity))
+    found = capped_feasible_set(feasible_set(exact.estimate), cap(exact, capacity))
+    return replace(found, groups=fit.sample.groups.labels)
 
 
 def _tolerance(fit: Fit, given: float | None) -> float:

@@ -20,9 +20,8 @@ and claims balance only where that passes and the estimated points agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numba import njit
@@ -31,6 +30,9 @@ from scipy.spatial import ConvexHull, QhullError
 from ..arrays import FloatArray
 from ..bootstrap.draws import DrawingContext
 from ..data.checks import check_level
+from ..data.notebook import BLUE, ORANGE, Picture
+from ..data.reading import Label
+from ..data.result import ExplainedResult, PlainDict, Result, axes_of, labels, plain_items
 from ..frontier.plane import U1, U2
 from .best_points import QUARTER, ExtremePoint, extreme_points
 from .lattices import lattice, lowest, to_side
@@ -38,6 +40,11 @@ from .p_values import ROUNDING, combine_repetitions, critical_value, kappa
 
 Method = Literal["sharp", "paper"]
 SkewVerdict = Literal["balance-shown", "not-shown", "contradictory"]
+SKEW_VERDICTS: dict[SkewVerdict, str] = {
+    "balance-shown": "Banning the group would worsen every point of the trade-off.",
+    "not-shown": "Not shown: the best points may lie on one side of equal risks.",
+    "contradictory": "No answer: the estimates contradict themselves.",
+}
 DIRECTIONS = 200
 """Directions in each of the two half circles in which points must be feasible."""
 PUBLISHED_DIRECTIONS = 100
@@ -64,8 +71,8 @@ class Candidates:
     slack: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class BestPointsSet:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BestPointsSet(Result):
     """Confidence set for the pair of best points, projected on each of them.
 
     ``best_r`` and ``best_b`` (k, 2): lattice points that belong to an accepted pair; their outlines are convex.
@@ -74,6 +81,28 @@ class BestPointsSet:
     alpha: float
     best_r: FloatArray
     best_b: FloatArray
+    groups: tuple[Label, ...] | None = None
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "Confidence set of the best points of the two groups"
+
+    def _facts(self) -> dict[str, object]:
+        facts: dict[str, object] = {"alpha": self.alpha}
+        for name, points in (("best_r", self.best_r), ("best_b", self.best_b)):
+            facts[f"{name}_points"] = len(points)
+            if len(points):
+                facts |= {f"{name}_low": points.min(axis=0), f"{name}_high": points.max(axis=0)}
+        return facts
+
+    def to_dict(self) -> PlainDict:
+        """Return plain numbers and text for JSON, with the two outlines."""
+        return plain_items(self._facts() | {"outline_r": self.outline_r, "outline_b": self.outline_b})
+
+    def _picture(self) -> Picture:
+        r, b = axes_of(self.groups)
+        return Picture((r, b)).area(self.outline_r, BLUE, f"best for {r}").area(self.outline_b, ORANGE, f"best for {b}")
 
     @property
     def outline_r(self) -> FloatArray:
@@ -86,8 +115,8 @@ class BestPointsSet:
         return _outline(self.best_b)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSkewTest:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GroupSkewTest(ExplainedResult):
     """Result of testing weak group skew; the null is that both best points lie weakly on one side of equal risks.
 
     ``best_r`` and ``best_b`` (2,) are the estimated best points. ``closest_r`` and ``closest_b`` (2,) are the pair of
@@ -96,7 +125,7 @@ class GroupSkewTest:
     such pairs of the smaller p-value of the two points. It is None for the published test, which does not ask.
     """
 
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     alpha: float
     method: Method
     best_r: FloatArray
@@ -107,7 +136,7 @@ class GroupSkewTest:
     draws: FloatArray
     p_value: float
     p_value_balanced: float | None
-    _confidence_set: Callable[[float], BestPointsSet]
+    _points: tuple[ExtremePoint, ExtremePoint]
 
     @property
     def verdict(self) -> SkewVerdict:
@@ -115,8 +144,8 @@ class GroupSkewTest:
 
         "balance-shown": weak group skew is rejected, its opposite is not, and the estimated best points lie on
         different sides. "not-shown": weak group skew is not rejected. "contradictory": it is rejected, but so is its
-        opposite, or the estimated best points lie as the null says; this is no answer. The published test knows the
-        first two only.
+        opposite, or the estimated best points lie as the null says; this is no answer. The published test has only
+        the first two.
         """
         if self.p_value > self.alpha:
             return "not-shown"
@@ -142,39 +171,43 @@ class GroupSkewTest:
     @property
     def confidence_set(self) -> BestPointsSet:
         """Confidence set for (R, B), projected on R and on B; worked out when asked for."""
-        return self._confidence_set(self.alpha)
+        return replace(confidence_set(*self._points, self.alpha), groups=self.groups)
 
     def at(self, alpha: float) -> GroupSkewTest:
         """The same draws judged at another level."""
         return replace(self, alpha=check_level(alpha, len(self.draws)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the draws, as plain numbers and text."""
+    def _facts(self) -> dict[str, object]:
         return {
-            "groups": [str(label) for label in self.groups],
-            "alpha": self.alpha,
+            "groups": labels(self.groups),
+            "verdict": self.verdict,
             "method": self.method,
-            "best_r": self.best_r.tolist(),
-            "best_b": self.best_b.tolist(),
-            "closest_r": self.closest_r.tolist(),
-            "closest_b": self.closest_b.tolist(),
+            "alpha": self.alpha,
+            "best_r": self.best_r,
+            "best_b": self.best_b,
             "statistic": self.statistic,
             "critical_value": self.critical_value,
             "p_value": self.p_value,
             "p_value_balanced": self.p_value_balanced,
-            "verdict": self.verdict,
-            "reject": self.reject,
             "n_boot": len(self.draws),
         }
+
+    def to_dict(self) -> PlainDict:
+        """Everything but the draws, as plain numbers and text."""
+        more = {"reject": self.reject, "closest_r": self.closest_r, "closest_b": self.closest_b}
+        return plain_items(self._facts() | more)
+
+    def _verdict(self) -> str:
+        return SKEW_VERDICTS[self.verdict]
+
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.best_r[None], BLUE, f"best for {self.groups[0]}")
+        return plane.points(self.best_b[None], ORANGE, f"best for {self.groups[1]}")
 
     @property
     def heading(self) -> str:
         """The question that is answered."""
         return "Would banning the group as an input worsen every point of the trade-off?"
-
-    def summary(self) -> str:
-        """The heading and the sentences, one to a line."""
-        return "\n".join([self.heading, *self.sentences()])
 
     def sentences(self) -> list[str]:
         """Say in plain words what the test shows and what it does not show."""
@@ -240,7 +273,7 @@ def group_skew_test(
     contexts: list[DrawingContext],
     central: int,
     best: tuple[FloatArray, FloatArray],
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
     alpha: float,
     method: Method,
 ) -> GroupSkewTest:
@@ -248,18 +281,23 @@ def group_skew_test(
     drawn = [skew_points(context, method) for context in contexts]
     closest = closest_pair if method == "paper" else closest_on_either_side
     found = [closest(*points) for points in drawn]
-    chosen, (r, b) = found[central], drawn[central]
-    p_value = combine_repetitions(np.array([each.p_value for each in found]))
+    chosen = found[central]
     p_balanced = None
     if method != "paper":
         p_balanced = combine_repetitions(np.array([balanced_p_value(*points) for points in drawn]))
-
-    def region(level: float) -> BestPointsSet:
-        return confidence_set(r, b, level)
-
-    p_values = (p_value, p_balanced)
     return GroupSkewTest(
-        groups, alpha, method, *best, chosen.r, chosen.b, chosen.statistic, chosen.draws, *p_values, region
+        groups=groups,
+        alpha=alpha,
+        method=method,
+        best_r=best[0],
+        best_b=best[1],
+        closest_r=chosen.r,
+        closest_b=chosen.b,
+        statistic=chosen.statistic,
+        draws=chosen.draws,
+        p_value=combine_repetitions(np.array([each.p_value for each in found])),
+        p_value_balanced=p_balanced,
+        _points=drawn[central],
     )
 
 
@@ -450,5 +488,5 @@ def _outline(points: FloatArray) -> FloatArray:
     return outline
 
 
-def _pair(point: FloatArray, groups: tuple[Any, Any]) -> str:
+def _pair(point: FloatArray, groups: tuple[Label, Label]) -> str:
     return f"risks {point[0]:.4f} ({groups[0]}) and {point[1]:.4f} ({groups[1]})"

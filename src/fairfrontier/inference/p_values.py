@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 
 import numpy as np
 
@@ -41,21 +40,6 @@ def step_size(n: int) -> float:
 def kappa(n: int) -> float:
     """Tuning sequence kappa_n = sqrt(log n)."""
     return float(np.sqrt(np.log(n)))
-
-
-def confidence_text(alpha: float) -> str:
-    """1 - alpha in percent, never rounded up to 100%."""
-    return f"{100 - Decimal(f'{100 * alpha:.4g}'):f}%"
-
-
-def p_value_text(value: float, alpha: float) -> str:
-    """Three decimals; more where rounding would put the p-value on the other side of the level."""
-    if value < 0.0005:
-        return "<0.001"
-    digits = 3
-    while digits < 9 and (float(f"{value:.{digits}f}") <= alpha) != (value <= alpha):
-        digits += 1
-    return f"{value:.{digits}f}"
 
 
 def count_reaching(draws: FloatArray, statistic: FloatArray | float, scale: float = 0.0) -> IntArray:

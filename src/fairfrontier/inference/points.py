@@ -8,9 +8,9 @@ Both nulls are restrictions on the support function h alone, so thousands of poi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,13 @@ from numba import njit
 from ..arrays import BoolArray, FloatArray
 from ..bootstrap.draws import DrawingContext
 from ..data.checks import check_level
+from ..data.notebook import BLUE, ORANGE, Picture
+from ..data.reading import Label
+from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..frontier.plane import improvement_support, unit_circle
+from ..frontier.sets import Kind as Kind
 from .p_values import combine_repetitions, count_reaching, critical_value, kappa, p_value, step_size
 
-Kind = Literal["fairness-accuracy", "pareto"]
 Derivative = Literal["numerical", "contact"]
 GRID = 1000
 """Directions of each of the two grids on which points are tested unless another number is asked for."""
@@ -30,8 +33,27 @@ BLOCK = 256
 """Points handled at a time."""
 
 
+class Nulls(Protocol):
+    """Draws of several statistics under their nulls, stored or worked out again when asked for."""
+
+    def critical_values(self, alpha: float) -> FloatArray:
+        """Values (k,) that the statistics must exceed."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class PointTests:
+class StoredNulls:
+    """Draws (k, B) that are kept."""
+
+    draws: FloatArray
+
+    def critical_values(self, alpha: float) -> FloatArray:
+        """Values (k,) that the statistics must exceed."""
+        return np.array([critical_value(row, alpha) for row in self.draws])
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PointTests(Result):
     """Tests that risk pairs lie on a frontier; the null of each is that it does.
 
     ``feasibility``, ``separation`` and ``p_value`` have one entry for each of the ``points`` (k, 2). For the Pareto
@@ -39,19 +61,24 @@ class PointTests:
     """
 
     kind: Kind
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     alpha: float
     points: FloatArray
     feasibility: FloatArray
     separation: FloatArray
     p_value: FloatArray
     n_boot: int
-    _critical: Callable[[float], FloatArray]
+    _nulls: Nulls
+
+    @property
+    def heading(self) -> str:
+        """The question that is answered."""
+        return f"Do the risks lie on the {'Pareto' if self.kind == 'pareto' else self.kind} frontier?"
 
     @property
     def critical_value(self) -> FloatArray:
         """Values (k,) that the statistics must exceed; worked out from the draws when asked for."""
-        return self._critical(self.alpha)
+        return self._nulls.critical_values(self.alpha)
 
     @property
     def statistic(self) -> FloatArray:
@@ -81,6 +108,34 @@ class PointTests:
                 "reject": self.reject,
             }
         )
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "kind": self.kind,
+            "groups": labels(self.groups),
+            "alpha": self.alpha,
+            "points": self.points,
+            "statistic": self.statistic,
+            "p_value": self.p_value,
+            "reject": self.reject,
+            "rejected": int(self.reject.sum()),
+            "n_boot": self.n_boot,
+        }
+
+    def to_dict(self) -> PlainDict:
+        """Return plain numbers and text for JSON, one entry of each list per point."""
+        more = {"critical_value": self.critical_value, "feasibility": self.feasibility, "separation": self.separation}
+        return plain_items(self._facts() | more)
+
+    def _verdict(self) -> str:
+        return f"{int(self.reject.sum())} of {len(self.points)} rejected"
+
+    def _frame(self) -> pd.DataFrame:
+        return self.to_frame()
+
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.points[~self.reject], BLUE, "not rejected")
+        return plane.points(self.points[self.reject], ORANGE, "rejected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +196,29 @@ def point_tests(
     return feasibility, separation, p_values
 
 
-def point_critical_values(
-    process: FrontierProcess, points: FloatArray, alpha: float, derivative: Derivative = "numerical"
-) -> FloatArray:
-    """Critical value of each point (k, 2)."""
-    return np.array([critical_value(row, alpha) for _, _, null in _blocks(process, points, derivative) for row in null])
+@dataclass(frozen=True, slots=True)
+class ProcessNulls:
+    """Draws for ``points`` (k, 2), worked out from those of h some points at a time."""
+
+    process: FrontierProcess
+    points: FloatArray
+    derivative: Derivative
+
+    def critical_values(self, alpha: float) -> FloatArray:
+        """Values (k,) that the statistics must exceed."""
+        blocks = _blocks(self.process, self.points, self.derivative)
+        return np.array([critical_value(row, alpha) for _, _, null in blocks for row in null])
+
+
+@dataclass(frozen=True, slots=True)
+class PointPValues:
+    """P-values of points as elements of a frontier, over the repetitions of the cross-fitting."""
+
+    processes: tuple[FrontierProcess, ...]
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        """P-values (k,) of points (k, 2)."""
+        return _combined([point_tests(process, points)[2] for process in self.processes])
 
 
 def _blocks(
@@ -179,7 +252,7 @@ def frontier_tests(
     processes: list[FrontierProcess],
     central: int,
     points: FloatArray,
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
     alpha: float,
     derivative: Derivative = "numerical",
 ) -> PointTests:
@@ -195,7 +268,7 @@ def frontier_tests(
         separation,
         _combined([p for _, _, p in found]),
         processes[0].z_circle.shape[1],
-        lambda level: point_critical_values(processes[central], points, level, derivative),
+        ProcessNulls(processes[central], points, derivative),
     )
 
 
@@ -241,7 +314,7 @@ def algorithm_tests(
     central: int,
     kind: Kind,
     losses: FloatArray,
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
     alpha: float,
     directions: int = GRID,
     derivative: Derivative = "numerical",
@@ -263,7 +336,7 @@ def algorithm_tests(
         parts[:, 1],
         _combined(p_values),
         nulls.shape[1],
-        lambda level: np.array([critical_value(null, level) for null in nulls]),
+        StoredNulls(nulls),
     )
 
 

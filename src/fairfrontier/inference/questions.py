@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TypeVar, get_args
 
 import numpy as np
 
 from ..arrays import ArrayLike, FloatArray
+from ..bootstrap.capacity import CappedContext
+from ..bootstrap.draws import DrawingContext
 from ..data.algorithms import Algorithms, Asked, read_algorithms
 from ..data.checks import check_capacity, check_n_directions, check_risks
 from ..errors import CapacityWarning, InputError
@@ -23,8 +26,8 @@ from .estimates import frontier, pareto_frontier, points_table
 from .group_skew import GroupSkewTest, group_skew_test
 from .group_skew import Method as SkewMethod
 from .lda.evidence import Evidence, Method, combine, lda_evidence
-from .lda.result import LDATest, LDATests, adjust
-from .points import Derivative, Kind, PointTests, algorithm_tests, frontier_process, frontier_tests
+from .lda.result import LDATests, judge
+from .points import Derivative, Kind, PointPValues, PointTests, algorithm_tests, frontier_process, frontier_tests
 from .regions import FrontierRegion, frontier_region, region_box
 
 Answer = TypeVar("Answer")
@@ -32,15 +35,17 @@ Answer = TypeVar("Answer")
 
 def algorithms_of(fit: Fit, asked: Asked) -> Algorithms:
     """Read the algorithms that are asked about; risk pairs must lie within what the losses of the rows allow."""
+    if asked.risks is not None:
+        fit.sample.groups.pair("A test of risk pairs")
     rows = fit.row_losses
     extremes = np.sort(np.stack([rows.l0, rows.of(np.ones(fit.n_obs))]), axis=0)
     low, high = (fit.group_means(values) for values in extremes)
     return read_algorithms(fit.sample, asked, limits=(low, high))
 
 
-def test_lda(
+def lda_tests(
     fit: Fit,
-    asked: Asked,
+    algorithms: Algorithms,
     *,
     method: Method = "robust",
     alpha: float | None = None,
@@ -51,11 +56,12 @@ def test_lda(
     """Test whether algorithms have less discriminatory alternatives; see `FairFrontier.test_lda`."""
     labels, level = fit.sample.groups.pair("The test for less discriminatory alternatives"), fit.level(alpha)
     n_directions = _check_lda(method, directions, kinks, capacity)
-    algorithms = algorithms_of(fit, asked)
     found: list[list[Evidence]] = []
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
-    contexts = fit.contexts() if capacity is None else fit.capped_contexts(capacity)
+    contexts: Sequence[DrawingContext | CappedContext] = fit.contexts()
+    if capacity is not None:
+        contexts = fit.capped_contexts(capacity)
     for context, rows in zip(contexts, fit.losses, strict=True):
         losses = rows.of(algorithms.decisions)
         found.append(
@@ -63,12 +69,16 @@ def test_lda(
         )
     rates: list[FloatArray | None] = [fit.group_means(a) for a in algorithms.decisions]
     rates += [None] * len(algorithms.fixed)
-    bounded = fit.plane().function.scores.lower is not None
-    tests = [
-        LDATest(name, labels, method, level, evidence, rate, evidence.p_value, capacity, bounded)
-        for name, evidence, rate in zip(algorithms.names, combine(found, fit.central), rates, strict=True)
-    ]
-    return LDATests(dict(zip(algorithms.names, adjust(tests), strict=True)))
+    return judge(
+        algorithms.names,
+        combine(found, fit.central),
+        rates,
+        groups=labels,
+        method=method,
+        alpha=level,
+        capacity=capacity,
+        bounded=fit.plane().function.scores.lower is not None,
+    )
 
 
 def _check_lda(method: Method, directions: int | str | None, kinks: bool, capacity: float | None) -> int | None:
@@ -94,10 +104,10 @@ def _warn_above(fit: Fit, algorithms: Algorithms, capacity: float) -> None:
             )
 
 
-def test_points(
+def frontier_point_tests(
     fit: Fit,
     kind: Kind,
-    asked: Asked,
+    algorithms: Algorithms,
     *,
     alpha: float | None,
     directions: int,
@@ -108,7 +118,6 @@ def test_points(
     n_directions = _grid(directions, "Points are tested")
     if derivative not in get_args(Derivative):
         raise InputError("bad-option", f"`derivative` must be one of {list(get_args(Derivative))}, got {derivative!r}.")
-    algorithms = algorithms_of(fit, asked)
     if len(algorithms.fixed):
         processes = [frontier_process(context, kind, n_directions) for context in fit.contexts()]
         return frontier_tests(processes, fit.central, algorithms.fixed, labels, level, derivative)
@@ -122,10 +131,7 @@ def confidence_region(fit: Fit, kind: Kind, *, alpha: float | None, directions: 
     n_directions = _grid(directions, "Regions are found")
     processes = [frontier_process(context, kind, n_directions) for context in fit.contexts()]
     curve = (frontier(fit) if kind == "fairness-accuracy" else pareto_frontier(fit)).points
-
-    def test(points: FloatArray) -> FloatArray:
-        return frontier_tests(processes, fit.central, points, labels, level).p_value
-
+    test = PointPValues(tuple(processes))
     box = region_box(curve, fit.plane().function)
     with progress_bar("Testing points of the plane", show=fit.options.verbose) as progress:
         return frontier_region(kind, test, curve, box, labels, level, fit.options.n_boot, progress=progress)
@@ -138,7 +144,7 @@ def _grid(directions: int, what: str) -> int:
     return n_directions
 
 
-def test_best_points(
+def candidate_tests(
     fit: Fit, R: ArrayLike, B: ArrayLike, *, directions: int | str, alpha: float | None
 ) -> BestPointTests:
     """Test that pairs of points are the groups' best points; see `FairFrontier.test_best_points`."""
@@ -150,7 +156,7 @@ def test_best_points(
     return best_point_tests(fit.contexts(), fit.central, first, second, labels, level, n_directions)
 
 
-def test_group_skew(fit: Fit, *, alpha: float | None = None, method: SkewMethod = "sharp") -> GroupSkewTest:
+def skew_test(fit: Fit, *, alpha: float | None = None, method: SkewMethod = "sharp") -> GroupSkewTest:
     """Test whether banning the group may be harmless to some preference; see `FairFrontier.test_group_skew`."""
     labels, level = fit.sample.groups.pair("The test of group skew"), fit.level(alpha)
     if method not in get_args(SkewMethod):
@@ -159,9 +165,9 @@ def test_group_skew(fit: Fit, *, alpha: float | None = None, method: SkewMethod 
     return group_skew_test(fit.contexts(), fit.central, (risks[0], risks[1]), labels, level, method)
 
 
-def distance_to_fairest(
+def distances(
     fit: Fit,
-    asked: Asked,
+    algorithms: Algorithms,
     *,
     metric: MetricLike = "sqeuclidean",
     method: DistanceMethod | None = None,
@@ -171,7 +177,6 @@ def distance_to_fairest(
     """Distances between algorithms' risks and the fairest point; see `FairFrontier.distance_to_fairest`."""
     labels, level = fit.sample.groups.pair("The distance to the fairest point"), fit.level(alpha)
     read, chosen = read_metric(metric), _distance_method(method, kinks)
-    algorithms = algorithms_of(fit, asked)
     evidence, n_boot = _fairest(fit, algorithms, chosen, kinks), fit.options.n_boot
     return DistanceIntervals(
         {
@@ -209,4 +214,10 @@ def estimated_feasible_set(fit: Fit) -> EstimatedFeasibleSet:
     """The set of attainable risk pairs with its inference; see `FairFrontier.feasible_set`."""
     plane = fit.plane("The feasible set")
     estimate = feasible_set(plane.function.estimate, plane.regret)
-    return EstimatedFeasibleSet(estimate.arcs, estimate.vertices, fit.contexts()[fit.central], fit.options.alpha)
+    return EstimatedFeasibleSet(
+        estimate.arcs,
+        estimate.vertices,
+        fit.contexts()[fit.central],
+        fit.options.alpha,
+        groups=fit.sample.groups.labels,
+    )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import contourpy
 import numpy as np
 
 from ..arrays import ArrayLike, BoolArray, FloatArray
 from ..data.checks import check_level, check_risks
+from ..data.notebook import BLUE, GREY, Picture
+from ..data.reading import Label
+from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..frontier.plane import polygon_area, unit_circle
 from ..frontier.support import SupportFunction
 from .points import BLOCK, Kind
@@ -24,18 +26,18 @@ LEVELS = 3
 """How often cells are halved: the finest lattice has COARSE 2^LEVELS cells along each side."""
 
 
-@dataclass(frozen=True, slots=True)
-class FrontierRegion:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FrontierRegion(Result):
     """Confidence set for the points of a frontier: the risk pairs that are not rejected.
 
     It covers each point of the frontier with probability 1 - alpha, not the whole curve at once. ``x`` (m,)
     and ``y`` (m,) are the lattice of the two risks, ``p_value`` (m, m) with rows along ``y``;
-    ``tested`` counts the points at which the test was really done, the others lie in cells whose corners
+    ``tested`` counts the points at which the test was done, the others lie in cells whose corners
     agree and take their p-values by interpolation.
     """
 
     kind: Kind
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     alpha: float
     x: FloatArray
     y: FloatArray
@@ -43,6 +45,40 @@ class FrontierRegion:
     tested: int
     n_boot: int
     _test: Callable[[FloatArray], FloatArray]
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return f"Confidence set of the {'Pareto' if self.kind == 'pareto' else self.kind} frontier"
+
+    def _facts(self) -> dict[str, object]:
+        accepted = np.argwhere(self.mask)
+        facts: dict[str, object] = {
+            "kind": self.kind,
+            "groups": labels(self.groups),
+            "alpha": self.alpha,
+            "area": self.area,
+            "lattice": self.p_value.shape,
+            "accepted": len(accepted),
+            "tested": self.tested,
+            "n_boot": self.n_boot,
+        }
+        if len(accepted):
+            low, high = accepted.min(axis=0), accepted.max(axis=0)
+            facts |= {"smallest_risks": np.array([self.x[low[1]], self.y[low[0]]])}
+            facts |= {"largest_risks": np.array([self.x[high[1]], self.y[high[0]]])}
+        return facts
+
+    def to_dict(self) -> PlainDict:
+        """Return plain numbers and text for JSON, with the boundary curves."""
+        return plain_items(self._facts() | {"polygons": self.polygons})
+
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups))
+        for ring in self.polygons:
+            hole = polygon_area(ring[:-1]) < 0.0
+            plane = plane.area(ring, GREY if hole else BLUE, "hole" if hole else "not rejected")
+        return plane
 
     @property
     def mask(self) -> BoolArray:
@@ -78,7 +114,7 @@ def frontier_region(
     test: Callable[[FloatArray], FloatArray],
     curve: FloatArray,
     box: tuple[FloatArray, FloatArray],
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
     alpha: float,
     n_boot: int,
     *,

@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from ..arrays import ArrayLike, FloatArray, IntArray
 from ..data.reading import LARGEST
+from ..data.result import PlainDict, Result, plain_items
 from ..data.sample import Sample
 from ..errors import InputError, WeakLearnerWarning
 from .folds import make_folds
@@ -34,8 +35,8 @@ NO_BETTER = 1e-9
 """An out-of-fold R2 up to here counts as no better than the mean (rounding aside)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Nuisance:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Nuisance(Result):
     """Predictions of Dtheta^g(x) = E[dl 1{G = g} | x], and their quality.
 
     Attributes
@@ -71,6 +72,34 @@ class Nuisance:
     external: bool
     group_auc: float | None
     tuning: Mapping[Component, Any] = field(default_factory=dict)
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "Predictions of the nuisance functions"
+
+    def _facts(self) -> dict[str, object]:
+        n_rep, n_obs, n_groups = self.predictions.shape
+        return {
+            "learner": self.learner,
+            "external": self.external,
+            "n_rep": n_rep,
+            "n_obs": n_obs,
+            "n_groups": n_groups,
+            "n_folds": 0 if self.folds is None else int(self.folds.max()),
+            "jitter": self.jitter,
+            "group_auc": self.group_auc,
+            "median_r2": {
+                str(name): float(r2.median()) for name, r2 in self.quality.groupby("group", sort=False)["r2"]
+            },
+        }
+
+    def to_dict(self) -> PlainDict:
+        """Return plain numbers and text for JSON, with the quality by fold and group, without the predictions."""
+        return plain_items(self._facts() | {"quality": self.quality})
+
+    def _frame(self) -> pd.DataFrame:
+        return self.quality
 
 
 def cross_fit(
@@ -279,14 +308,9 @@ def fit_on_all(
 
 def training_rows(sample: Sample, dl: FloatArray) -> TrainingRows:
     """Return the rows as learners see them: weights and clusters only if the user gave some, weights with mean one."""
-    if sample.X is None:
-        raise InputError(
-            "bad-features",
-            "Covariates are needed to fit a learner, and X is None; pass X, or nuisance predictions made elsewhere.",
-        )
     weight = sample.weight / sample.weight.mean() if sample.weighted else None
     return TrainingRows(
-        sample.X, np.asarray(dl, dtype=np.float64), sample.group, len(sample.groups), weight, sample.clusters
+        sample.covariates, np.asarray(dl, dtype=np.float64), sample.group, len(sample.groups), weight, sample.clusters
     )
 
 

@@ -2,13 +2,14 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
+from ..data.reading import Label, Table
+from ..data.result import PlainDict, Result, plain_items
 from ..errors import GroupDeterminedWarning, MarginWarning
 
 N_SECTORS = 36
@@ -22,8 +23,8 @@ AUC_ROWS = 50_000
 """Most rows used to check single covariates."""
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostics:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Diagnostics(Result):
     """How the nuisance pairs, scaled by the group shares (M t), are spread.
 
     Attributes
@@ -68,15 +69,49 @@ class Diagnostics:
     no_kinks_plausible: bool
     all_covariates_discrete: bool | None
     group_auc: float
-    revealing_covariate: Any
+    revealing_covariate: Label | None
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "Conditions on the nuisance functions"
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "n_obs": self.n_obs,
+            "n_directions": self.n_directions,
+            "largest_atom": self.largest_atom,
+            "margin_shares": self.margin_shares,
+            "margin_exponent": self.margin_exponent,
+            "margin_doubtful": self.margin_doubtful,
+            "smallest_sector_rows": self.smallest_sector_rows,
+            "largest_gap": self.largest_gap,
+            "no_kinks_plausible": self.no_kinks_plausible,
+            "group_auc": self.group_auc,
+            "group_determined": self.group_determined,
+        }
+
+    def to_dict(self) -> PlainDict:
+        """Return plain numbers and text for JSON."""
+        more = {
+            "margin_widths": self.margin_widths,
+            "smallest_sector_share": self.smallest_sector_share,
+            "all_covariates_discrete": self.all_covariates_discrete,
+            "revealing_covariate": None if self.revealing_covariate is None else str(self.revealing_covariate),
+        }
+        return plain_items(self._facts() | more)
+
+    def _words(self) -> list[str]:
+        return self.lines()
 
     @property
     def margin_doubtful(self) -> bool:
         """Whether directions are too few, or all covariates discrete, for the margin condition."""
-        return self._few_directions or self.all_covariates_discrete is True
+        return self.few_directions or self.all_covariates_discrete is True
 
     @property
-    def _few_directions(self) -> bool:
+    def few_directions(self) -> bool:
+        """Whether the pairs of too few rows differ in direction."""
         return self.n_directions < min(self.n_obs / 10, 1000)
 
     @property
@@ -110,10 +145,11 @@ class Diagnostics:
                 "kinks=False is not defensible; keep kinks=True."
             )
         if self.group_determined:
-            lines.append(f"The group is nearly determined: {self._revealed_by()}.")
+            lines.append(f"The group is nearly determined: {self.revealed_by()}.")
         return lines
 
-    def _revealed_by(self) -> str:
+    def revealed_by(self) -> str:
+        """Say what nearly determines the group."""
         if self.revealing_covariate is not None:
             return f"covariate {self.revealing_covariate!r} alone tells the groups apart"
         return f"the learner's predictions tell the groups apart (area under the curve {self.group_auc:.3f})"
@@ -124,7 +160,7 @@ def diagnose(
     mu: FloatArray,
     group: IntArray,
     *,
-    X: Any = None,
+    X: Table | None = None,
     weight: FloatArray | None = None,
     group_auc: float | None = None,
 ) -> Diagnostics:
@@ -196,7 +232,7 @@ def warn(diagnostics: Diagnostics, *, jitter: float = 0.0, stacklevel: int = 2) 
         reasons = []
         if diagnostics.all_covariates_discrete:
             reasons.append("all covariates are discrete")
-        if diagnostics._few_directions:
+        if diagnostics.few_directions:
             reasons.append(
                 f"the nuisance pairs of {diagnostics.n_obs} rows have only {diagnostics.n_directions} "
                 "distinct directions"
@@ -209,7 +245,7 @@ def warn(diagnostics: Diagnostics, *, jitter: float = 0.0, stacklevel: int = 2) 
         )
     if diagnostics.group_determined:
         warnings.warn(
-            f"The group is nearly determined: {diagnostics._revealed_by()}. Rules may then treat the groups "
+            f"The group is nearly determined: {diagnostics.revealed_by()}. Rules may then treat the groups "
             "separately, and the comparison with rules that cannot see the group loses its meaning; leave "
             "out covariates that stand for the group if this is not intended.",
             GroupDeterminedWarning,
@@ -243,13 +279,13 @@ def largest_strip_share(angle: FloatArray, length: FloatArray, weight: FloatArra
     return base + max(open_at_zero, float(inside.max(initial=0.0)))
 
 
-def all_discrete(X: Any) -> bool:
+def all_discrete(X: Table) -> bool:
     """Tell whether every covariate is non-numeric or has few distinct values: at most n/10, from 20 to 500."""
     most = min(max(20, len(X) // 10), 500)
     return all(not numeric or len(np.unique(values)) <= most for _, values, numeric in _columns(X))
 
 
-def _columns(X: Any) -> list[tuple[Any, Any, bool]]:
+def _columns(X: Table) -> list[tuple[Label, AnyArray, bool]]:
     """Name, values and whether numeric, of every column."""
     if isinstance(X, pd.DataFrame):
         return [
@@ -286,7 +322,7 @@ def _exponent(shares: tuple[float, ...]) -> float:
     return float(np.log(shares[-1] / shares[0]) / np.log(MARGIN_WIDTHS[-1] / MARGIN_WIDTHS[0]))
 
 
-def _revealing_covariate(X: Any, first: BoolArray, weight: FloatArray) -> Any:
+def _revealing_covariate(X: Table, first: BoolArray, weight: FloatArray) -> Label | None:
     step = -(-len(X) // AUC_ROWS)
     group, w = first[::step], weight[::step]
     best_name, best = None, AUC_DETERMINED
@@ -297,7 +333,7 @@ def _revealing_covariate(X: Any, first: BoolArray, weight: FloatArray) -> Any:
     return best_name
 
 
-def _column_auc(values: Any, numeric: bool, first: BoolArray, weight: FloatArray) -> float:
+def _column_auc(values: AnyArray, numeric: bool, first: BoolArray, weight: FloatArray) -> float:
     """How well one covariate tells the groups apart, by its order or, with few values, by their table."""
     keys = values if numeric else values.astype(str)
     levels, codes = np.unique(keys, return_inverse=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from scipy import stats
@@ -15,12 +16,12 @@ from scipy import stats
 from ..arrays import FloatArray
 from ..bootstrap.capacity import cap
 from ..frontier.sets import attained_hull
-from ..inference.p_values import confidence_text
+from ..wording import confidence_text
 
 if TYPE_CHECKING:
     from ..data.risks import Risks
     from ..estimator import FairFrontier
-    from ..inference.group_skew import GroupSkewTest
+    from ..inference.group_skew import BestPointsSet, GroupSkewTest
     from ..inference.regions import FrontierRegion
 
 _SET, _LINE, _CURVE, _ALGORITHM, _REGION = "#f3d9d2", "#8a8a8a", "#1f2a44", "#1b7f4d", "#7d8597"
@@ -32,83 +33,89 @@ _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 def plot_frontier(
     ff: FairFrontier,
     *,
-    ax: Any = None,
+    ax: Axes | None = None,
     risks: Mapping[str, Risks] | None = None,
     region: FrontierRegion | None = None,
     skew: GroupSkewTest | None = None,
     capacity: float | None = None,
     zoom: bool = False,
-) -> Any:
+) -> Axes:
     """Draw the estimated feasible set, its frontier, the best and fairest points, and algorithms.
 
     The set is the convex hull of the risks of the rules found (after a regret correction: the corrected polygon).
     Error bars of an algorithm are 1 - alpha intervals for each of its two risks by itself. A confidence ``region``
     covers each point of the frontier, not the whole curve, with its level. The outlines of a test of group ``skew`` are
-    the joint confidence set of the two best points, projected on each. Neither they nor the points know a ``capacity``.
+    the joint confidence set of the two best points, projected on each. Neither these outlines nor the points take a
+    ``capacity`` into account.
     """
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 6.0), layout="constrained")
-    r, b = ff.groups_
-    if capacity is not None:
-        polygon = attained_hull(cap(ff.support_function_, capacity).estimate)
-    elif ff.regret_ is not None:
-        polygon = ff.feasible_set().vertices
-    else:
-        polygon = attained_hull(ff.support_function_.estimate)
+    algorithms = risks or {}
+    polygon = _attained(ff, capacity)
     if len(polygon):
         ax.fill(*polygon.T, facecolor=_SET, edgecolor="#d9a79a", linewidth=0.8, label="feasible set (estimate)")
     if region is not None:
-        ax.add_patch(PathPatch(_with_holes(region.polygons), facecolor=_REGION, alpha=0.45, linewidth=0.0))
-        ax.fill(
-            [],
-            [],
-            facecolor=_REGION,
-            alpha=0.45,
-            label=f"{confidence_text(region.alpha)} confidence set, point by point",
-        )
-    shown_sets = []
-    if skew is not None:
-        best = skew.confidence_set
-        shown_sets = [best.outline_r, best.outline_b]
-        label = f"joint {confidence_text(best.alpha)} confidence set of the best points"
-        for k, outline in enumerate(shown_sets):
-            style = {"edgecolor": _CURVE, "linestyle": ":", "linewidth": 1.2, "label": label if k == 0 else None}
-            ax.fill(*outline.T, fill=False, **style)
+        _draw_region(ax, region)
+    outlines = [] if skew is None else _draw_best_points_set(ax, skew.confidence_set)
     curve = ff.frontier(capacity=capacity).points
     ax.plot(*curve.T, color=_CURVE, linewidth=2.0, label="fairness-accuracy frontier (estimate)")
     points = ff.points_.to_numpy()[:, :2]
     for name, point, marker in zip(ff.points_.index, points, _MARKERS, strict=True):
         ax.plot(*point, marker, color=_CURVE, markersize=7, label=_shown(name))
-    half = stats.norm.ppf(1.0 - ff.alpha / 2.0)
-    for i, (name, algorithm) in enumerate((risks or {}).items()):
-        x, y = algorithm.risk
-        ax.errorbar(
-            x,
-            y,
-            xerr=half * algorithm.standard_error[0],
-            yerr=half * algorithm.standard_error[1],
-            fmt="*^vPX"[i % 5],
-            color=_ALGORITHM,
-            markersize=10,
-            capsize=2,
-            label=_shown(name),
-        )
-    corner = [points, curve, *[a.risk for a in (risks or {}).values()]]
-    shown = np.vstack(corner if zoom else [polygon, *corner, *shown_sets])
-    low, high = float(shown.min()), float(shown.max())
-    margin = (0.2 if zoom else 0.05) * (high - low or 1.0)
-    ends = (low - margin, high + margin)
-    ax.plot(ends, ends, linestyle="--", linewidth=1.0, color=_LINE, zorder=1.5, label="equal risks")
-    ax.set(xlim=ends, ylim=ends, aspect="equal")
+    _draw_algorithms(ax, algorithms, ff.alpha)
+    corner = [points, curve, *[algorithm.risk for algorithm in algorithms.values()]]
+    shown = np.vstack(corner if zoom else [polygon, *corner, *outlines])
+    _frame(ax, shown, 0.2 if zoom else 0.05)
+    r, b = ff.groups_
     ax.set(xlabel=f"risk of group {_shown(r)}", ylabel=f"risk of group {_shown(b)}")
     ax.legend(loc="best", fontsize=8, frameon=False)
     return ax
 
 
-def _shown(name: Any) -> str:
+def _attained(ff: FairFrontier, capacity: float | None) -> FloatArray:
+    """Corners of the estimated feasible set."""
+    if capacity is not None:
+        return attained_hull(cap(ff.support_function_, capacity).estimate)
+    return ff.feasible_set().vertices if ff.regret_ is not None else attained_hull(ff.support_function_.estimate)
+
+
+def _draw_region(ax: Axes, region: FrontierRegion) -> None:
+    ax.add_patch(PathPatch(_with_holes(region.polygons), facecolor=_REGION, alpha=0.45, linewidth=0.0))
+    label = f"{confidence_text(region.alpha)} confidence set, point by point"
+    ax.fill([], [], facecolor=_REGION, alpha=0.45, label=label)  # for the legend
+
+
+def _draw_best_points_set(ax: Axes, found: BestPointsSet) -> list[FloatArray]:
+    """Draw the outlines of a confidence set of the best points and return them."""
+    outlines = [found.outline_r, found.outline_b]
+    label = f"joint {confidence_text(found.alpha)} confidence set of the best points"
+    for k, outline in enumerate(outlines):
+        shown = label if k == 0 else None
+        ax.fill(*outline.T, fill=False, edgecolor=_CURVE, linestyle=":", linewidth=1.2, label=shown)
+    return outlines
+
+
+def _draw_algorithms(ax: Axes, algorithms: Mapping[str, Risks], alpha: float) -> None:
+    half = stats.norm.ppf(1.0 - alpha / 2.0)
+    for k, (name, algorithm) in enumerate(algorithms.items()):
+        x, y = algorithm.risk
+        width, height = half * algorithm.standard_error
+        ax.errorbar(x, y, height, width, "*^vPX"[k % 5], color=_ALGORITHM, markersize=10, capsize=2, label=_shown(name))
+
+
+def _frame(ax: Axes, shown: FloatArray, margin: float) -> None:
+    """Show these points with a margin, on equal axes with the line of equal risks."""
+    low, high = float(shown.min()), float(shown.max())
+    space = margin * (high - low or 1.0)
+    ends = (low - space, high + space)
+    ax.plot(ends, ends, linestyle="--", linewidth=1.0, color=_LINE, zorder=1.5, label="equal risks")
+    ax.set(xlim=ends, ylim=ends, aspect="equal")
+
+
+def _shown(name: object) -> str:
     """Return a name from the data as matplotlib shows it verbatim: no formulas, not hidden, not too long.
 
-    Characters that no SVG file may hold are replaced.
+    Characters that an SVG file may not contain are replaced.
     """
     text = _NOT_IN_XML.sub("\ufffd", str(name))
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -7,16 +7,18 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from importlib.resources import files
-from typing import Any
 
+from ..data.result import Plain, PlainDict
 from ..errors import MissingDependencyError
-from ..inference.p_values import confidence_text, p_value_text
+from ..wording import confidence_text, number_text, p_value_text, points_text, share_text
+from .record import Record, Settings, plain
 from .sentences import CHIPS, CITATION, MEANINGS, REFERENCES, SETTINGS
 
 
-def render(record: Mapping[str, Any]) -> str:
+def render(record: Record) -> str:
     """Return the page of a record."""
     try:
         from jinja2 import Environment, StrictUndefined
@@ -26,8 +28,8 @@ def render(record: Mapping[str, Any]) -> str:
             "Reports need jinja2 and plotly, which are not both installed: install fairfrontier[report]."
         ) from error
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    shares = record["settings"]["loss"] == "classification"
-    environment.filters |= _filters(shares, record["alpha"])
+    shares = _in_shares(record)
+    environment.filters |= _filters(shares, record.alpha)
     template = environment.from_string(_text("report.html.j2"))
     scripts = {"plotly": get_plotlyjs(), "report": _text("report.js")}
     return template.render(
@@ -40,9 +42,9 @@ def render(record: Mapping[str, Any]) -> str:
         policy=_policy(scripts),
         chips=CHIPS,
         meanings=MEANINGS,
-        setting_names=SETTINGS,
+        settings=_settings(record.settings),
         references=REFERENCES,
-        citation=[line.format(version=record["versions"]["fairfrontier"]) for line in CITATION],
+        citation=[line.format(version=record.versions["fairfrontier"]) for line in CITATION],
     )
 
 
@@ -50,28 +52,42 @@ def _text(name: str) -> str:
     return files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _drawn(record: Mapping[str, Any]) -> dict[str, Any]:
+def _in_shares(record: Record) -> bool:
+    """Whether risks are shares of wrong decisions, to be shown in percent."""
+    return record.settings.loss == "classification"
+
+
+def _settings(found: Settings) -> dict[str, str]:
+    """Settings under names for people."""
+    values = asdict(found).items()
+    return {SETTINGS[name]: "none" if value is None or value == {} else str(value) for name, value in values}
+
+
+def _drawn(record: Record) -> PlainDict:
     """The part of a record that the picture and the slider need."""
-    algorithm = ("name", "risk", "risk interval", "treated", "improving")
-    return {
-        "groups": record["groups"],
-        "alpha": record["alpha"],
-        "shares": record["settings"]["loss"] == "classification",
-        "picture": record["picture"],
-        "points": record["points"],
-        "rules": record["rules"],
-        "algorithms": [{key: a[key] for key in algorithm} for a in record["algorithms"]],
-    }
+    whole = record.to_dict()
+    drawn: PlainDict = {key: whole[key] for key in ("groups", "alpha", "picture", "points", "rules")}
+    algorithms: list[Plain] = [
+        {
+            "name": a.name,
+            "risk": plain(a.risk),
+            "risk_interval": plain(a.risk_interval),
+            "selection_rate": plain(a.selection_rate),
+            "improving": plain(a.improving),
+        }
+        for a in record.algorithms
+    ]
+    return drawn | {"shares": _in_shares(record), "algorithms": algorithms}
 
 
-def _embedded(values: Mapping[str, Any]) -> str:
-    """JSON that can stand in a script element: no character of it can end the element."""
+def _embedded(values: PlainDict) -> str:
+    """JSON that may be part of a script element: no character of it can end the element."""
     text = json.dumps(values, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _policy(scripts: Mapping[str, str]) -> str:
-    """Content security policy: only the scripts of this page, known by their hashes, may run, and nothing is loaded."""
+    """Content security policy: only scripts of this page, identified by their hashes, may run; nothing is loaded."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts.values()]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     return (
@@ -97,28 +113,22 @@ def _filters(shares: bool, alpha: float) -> dict[str, Callable[..., str]]:
 
 
 def _share(value: float | None, digits: int = 1) -> str:
-    return "n/a" if value is None else _signed(f"{100.0 * value:.{digits}f}%")
+    return _typeset(share_text(value, digits))
 
 
-def _points(value: float | None, digits: int = 2, unit: str = " pts") -> str:
-    """A difference of shares, in percentage points."""
-    return "n/a" if value is None else _signed(f"{100.0 * value:.{digits}f}") + unit
+def _points(value: float | None, unit: str = " pts") -> str:
+    return _typeset(points_text(value, unit=unit))
 
 
 def _number(value: float | None, digits: int = 4) -> str:
-    return "n/a" if value is None else _signed(f"{value:.{digits}f}")
+    return _typeset(number_text(value, digits))
 
 
-def _signed(text: str) -> str:
-    """A real minus sign, and none before a zero."""
-    if not text.startswith("-"):
-        return text
-    return "\u2212" + text[1:] if text.strip("-0.%") else text[1:]
+def _typeset(text: str) -> str:
+    """A number with a real minus sign."""
+    return text.replace("-", "\u2212")
 
 
 def _when(text: str) -> str:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return text
+    time = datetime.fromisoformat(text)
     return f"{time.day} {time:%B %Y, %H:%M}"

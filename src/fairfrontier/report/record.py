@@ -1,292 +1,571 @@
-"""The record of an audit: everything a report says, as plain numbers and text that JSON can hold.
+"""The record of an audit: everything a report says, as plain numbers and text.
 
-A report is made from its record alone, so the two never disagree.
+A report is made from its record alone, so the two never disagree. ``audit.schema.json``, which describes the record as
+JSON, is generated from these classes by `schema`: the text below a field is its description. Pairs are in the order of
+`Record.groups`, and None stands for a number that is not finite or does not apply.
 """
 
 from __future__ import annotations
 
-import math
+import json
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Annotated, Literal
 
-import numpy as np
-import pandas as pd
-from scipy import stats
+from ..data.result import Plain, PlainDict
+from ..data.result import plain as plain_value
+from ..frontier.sets import Position
+from ..inference.distance.estimates import Method as DistanceMethod
+from ..inference.group_skew import Method as SkewMethod
+from ..inference.group_skew import SkewVerdict
+from ..inference.lda.evidence import Method as LDAMethod
+from ..inference.lda.result import Verdict
 
-from ..arrays import ArrayLike, FloatArray
-from ..bootstrap.capacity import CappedFunction, cap
-from ..errors import InputError
-from ..frontier.plane import clip_polygon
-from ..frontier.sets import attained_hull
-from ..frontier.support import SupportFunction, group_means
-from ..inference.distance.result import DistanceIntervals
-from ..inference.lda.result import LDATest, LDATests
-from .sentences import LIMITS, explain_learner, headline
-
-if TYPE_CHECKING:
-    from ..estimator import FairFrontier
-
-Function = SupportFunction | CappedFunction
-SCHEMA = 1
-"""Version of the record's form; raised when a field changes its meaning or goes."""
-STEPS = 100
-"""Positions of the slider between all weight on one group and all on the other."""
-CURVE_POINTS = 160
-PACKAGES = ("fairfrontier", "numpy", "scipy", "pandas", "scikit-learn", "numba", "joblib")
+SCHEMA: Literal[2] = 2
+"""Version of the record's form; raised when a field changes its meaning or is removed."""
 
 
-def make_record(
-    ff: FairFrontier,
-    algorithms: Mapping[str, ArrayLike],
-    *,
-    randomised: bool = False,
-    capacity: float | None = None,
-    n_alternatives: int = 8,
-    region: bool = True,
-) -> dict[str, Any]:
-    """Test algorithms and gather everything a report needs.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a value of the record may be, beyond its type, under the names of JSON Schema."""
 
-    Parameters
-    ----------
-    ff : FairFrontier
-        A fitted object.
-    algorithms : mapping of names to columns (n,)
-        Decisions for the rows given to `fit`.
-    randomised : bool
-        Whether decisions strictly between 0 and 1 are chances.
-    capacity : float, optional
-        Compare only with rules that treat at most this share of people.
-    n_alternatives : int
-        Alternatives listed per algorithm.
-    region : bool
-        Whether to work out the confidence set of the frontier.
+    minimum: float | None = None
+    maximum: float | None = None
+    exclusiveMinimum: float | None = None
+    exclusiveMaximum: float | None = None
+    minItems: int | None = None
+    maxItems: int | None = None
+    pattern: str | None = None
 
-    Returns
-    -------
-    dict
+
+Count = Annotated[int, Limits(minimum=0)]
+Positive = Annotated[int, Limits(minimum=1)]
+Share = Annotated[float, Limits(minimum=0, maximum=1)]
+Level = Annotated[float, Limits(exclusiveMinimum=0, exclusiveMaximum=0.5)]
+PValue = Annotated[float, Limits(exclusiveMinimum=0, maximum=1)]
+Pair = tuple[float, float]
+Triple = tuple[float, float, float]
+Rates = tuple[Share | None, Share | None]
+Counts = Mapping[str, Count]
+Texts = tuple[str, ...]
+Polygon = tuple[Pair, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A confidence interval."""
+
+    low: float | None
+    """Lower end."""
+    high: float | None
+    """Upper end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRecord:
+    """All settings of an audit as resolved; config.toml contains the same."""
+
+    data: str
+    """Path of the table, as given."""
+    outcome: str
+    """Column of the outcome."""
+    group: str
+    """Column of the group."""
+    decision: str | None
+    """Column of decisions."""
+    score: str | None
+    """Column of the score."""
+    threshold: float | None
+    """People with scores above this are selected."""
+    top: float | None
+    """Share of people, those with the highest scores, who are selected."""
+    algorithms: Mapping[str, str]
+    """Columns of decisions of further algorithms, by name."""
+    features: Texts
+    """Covariates named; if empty, all columns that are suitable."""
+    exclude: Texts
+    """Columns to exclude from the covariates."""
+    groups: Texts
+    """The two groups named; if empty, those in the data."""
+    positive: str | None
+    """Label of the outcome that counts as 1."""
+    score_as_feature: bool
+    """Whether the rules of the verdict may use the score."""
+    loss: str
+    """Name of the loss."""
+    learner: str
+    """Name of the learner that determines the verdict."""
+    folds: Annotated[int, Limits(minimum=2)]
+    """Folds of the cross-fitting."""
+    repetitions: Positive
+    """Repetitions of the cross-fitting."""
+    draws: Positive
+    """Bootstrap draws."""
+    capacity: float | None
+    """Largest share of people a rule may select."""
+    alpha: Level
+    """Level of the tests."""
+    seed: Count
+    """Seed of everything random."""
+    weights: str | None
+    """Column of sampling weights."""
+    clusters: str | None
+    """Column of clusters."""
+    robustness: bool
+    """Whether more learners and seeds are shown beside the verdict."""
+    encoding: str
+    """Encoding of a text file."""
+    title: str | None
+    """Heading asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Settings of the fit that determines the verdict."""
+
+    loss: str
+    """Name of the loss."""
+    learner: str
+    """Name of the learner."""
+    learner_params: Mapping[str, object]
+    """Options of the learner."""
+    n_folds: Annotated[int, Limits(minimum=2)] | None
+    """Folds of the cross-fitting; null for predictions supplied from outside."""
+    n_rep: Positive
+    """Repetitions of the cross-fitting."""
+    n_boot: Positive
+    """Bootstrap draws."""
+    bias_correction: str | None
+    """Correction of the estimates for the learner's regret, if any."""
+    jitter: Annotated[float, Limits(minimum=0)]
+    """Largest angle, in radians, by which pairs of predictions were rotated at random."""
+    capacity: float | None
+    """Largest share of people a rule may select."""
+    bounded: bool
+    """Whether rules respect bounds on each person's chance of being selected."""
+    weighted: bool
+    """Whether rows have sampling weights."""
+    clusters: Positive | None
+    """Number of clusters of rows; null if rows are independent."""
+    random_state: int | None
+    """Seed of the fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The file that was audited, its columns and the rows left out."""
+
+    file: str
+    """Name of the file."""
+    sha256: Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
+    """SHA-256 of its bytes."""
+    rows_read: Positive
+    """Rows of the file."""
+    columns: Texts
+    """All columns of the file."""
+    outcome: str
+    """Column of the outcome."""
+    group: str
+    """Column of the group."""
+    roles: Mapping[str, str]
+    """Columns in use other than covariates, with their role."""
+    excluded: Mapping[str, str]
+    """Columns left out, with the reason."""
+    suspicious: Texts
+    """Those of `excluded` that look like mistakes."""
+    noted: Mapping[str, str]
+    """Covariates that are kept but call for caution, with the reason."""
+    dropped_by_reason: Mapping[str, Counts]
+    """Rows dropped: reason, then group."""
+    other_groups: Counts
+    """Rows of groups that are not compared."""
+    categories: Counts
+    """Number of distinct values of each text covariate, every one of which became an indicator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data:
+    """The rows behind the numbers and what was left out."""
+
+    rows: Positive
+    """Rows used."""
+    rows_by_group: Counts
+    """Rows used, by group."""
+    dropped: Counts
+    """Rows dropped for missing values, by group; 'no group' if the group itself is missing."""
+    covariates: Texts
+    """Covariates of the fit that determines the verdict, in order."""
+    source: Source | None
+    """The file of an audit; null if the record was made from Python."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldQuality:
+    """How well the learner predicts in one fold."""
+
+    group: str
+    """Label of the group."""
+    repetition: Positive
+    """Repetition of the cross-fitting, from 1."""
+    fold: Count
+    """Fold, from 1; 0 for predictions supplied from outside."""
+    r2: Annotated[float, Limits(maximum=1)] | None
+    """Share of the variation explained out of fold."""
+    log_loss: float | None
+    """Log loss out of fold, for learners that give probabilities."""
+    mean_log_loss: float | None
+    """The same with the mean as the prediction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnerRecord:
+    """How well the learner predicts out of fold."""
+
+    name: str
+    """Its name."""
+    external: bool
+    """Whether the predictions were supplied from outside."""
+    quality: tuple[FoldQuality, ...]
+    """One entry per group, repetition and fold."""
+    sentences: Texts
+    """The same in words."""
+    conditions: Texts
+    """The conditions behind the inference, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A point of the frontier with a name."""
+
+    name: str
+    """Its name."""
+    risk: Pair
+    """Its risks."""
+    direction: tuple[float | None, float | None]
+    """Direction of its rule; null if it has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """A point of the frontier."""
+
+    risk: Pair
+    """Its risks."""
+    direction: Pair
+    """Direction of its rule."""
+    selection_rate: Rates
+    """Selection rates of its rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """What is drawn."""
+
+    set: Polygon
+    """The estimated set of attainable risks."""
+    frontier: tuple[CurvePoint, ...]
+    """Points of the frontier."""
+    region: tuple[Polygon, ...]
+    """Confidence set of the frontier; empty with a capacity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleStep:
+    """A rule between all weight on one group and all weight on the other."""
+
+    weight: Share
+    """Weight of the first group's risk."""
+    direction: Pair
+    """Direction of the rule."""
+    risk: Pair
+    """Its cross-fitted risks."""
+    selection_rate: Rates
+    """Its selection rates."""
+    false_positive_rate: Rates | None
+    """Shares selected of the people without the outcome; null unless outcomes are 0 and 1."""
+    false_negative_rate: Rates | None
+    """Shares not selected of the people with the outcome; null unless outcomes are 0 and 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WitnessRecord:
+    """A rule, or a lottery between two, that improves on the algorithm."""
+
+    directions: Annotated[tuple[Pair, ...], Limits(minItems=1)]
+    """Directions of the rules in the lottery."""
+    shares: Annotated[tuple[Share, ...], Limits(minItems=1)]
+    """Share of people to whom each rule is applied."""
+    risk: Pair
+    """Its risks."""
+    gain: Triple
+    """How much it lowers the risk of the first group, of the second, and the gap."""
+    lower_bounds: tuple[float | None, float | None, float | None]
+    """Lower confidence bounds of the three gains, which hold together for a rule named beforehand."""
+    intervals: tuple[Interval, Interval, Interval]
+    """Two-sided confidence intervals of the three gains, which hold together for a rule named beforehand."""
+    confirmed: bool
+    """Whether the bounds confirm the improvement."""
+    selection_rate: Rates
+    """Its selection rates."""
+    selection_ratio: Share
+    """The smaller selection rate over the larger; 1 if nobody is selected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LDARecord:
+    """Test of the null that there is no less discriminatory alternative."""
+
+    method: LDAMethod
+    """The test to which statistic and p-value belong."""
+    statistic: float
+    """Test statistic."""
+    separation: float
+    """Separation part: positive if no direction separates the improvements from the feasible set."""
+    feasibility: float
+    """Feasibility part: positive if the algorithm's risks lie outside the estimated set."""
+    critical_value: float
+    """Value that the statistic of a single algorithm must exceed."""
+    critical_value_error: float | None
+    """Standard error of the critical value due to the finite number of draws."""
+    p_value: PValue
+    """P-value of this algorithm alone."""
+    p_value_adjusted: PValue
+    """Holm's p-value over the algorithms of this record; it determines the verdict."""
+    feasibility_p_value: PValue
+    """P-value of the null that the algorithm does no better than the frontier."""
+    n_boot: Positive
+    """Bootstrap draws."""
+    gain_bound: float | None
+    """Largest improvement compatible with the data, for the verdict no-evidence; otherwise null."""
+    gain_weights: Pair
+    """Weights of the two risks to which `gain_bound` refers."""
+    witness: WitnessRecord | None
+    """A rule that improves on the algorithm if an alternative is shown; otherwise null."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairestRecord:
+    """The fairest attainable point."""
+
+    risk: Pair
+    """Its risks."""
+    interval: tuple[Interval, Interval]
+    """Confidence intervals of its risks."""
+    weights: Pair
+    """Weights of the groups' risks in its rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistanceRecord:
+    """Distance between the algorithm's risks and the fairest point."""
+
+    metric: str
+    """Name of the distance."""
+    method: DistanceMethod
+    """How the interval is found."""
+    estimate: Annotated[float, Limits(minimum=0)]
+    """Estimated distance."""
+    interval: Interval
+    """Confidence interval."""
+    cases: Mapping[Position, Interval | str]
+    """For each position of the feasible set relative to the 45-degree line, its interval or why it does not count."""
+    fairest: FairestRecord
+    """The fairest point."""
+    sentences: Texts
+    """The same in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlternativeRecord:
+    """One rule of the frontier that improves on the algorithm."""
+
+    role: str
+    """What the rule is best at among those listed; may be empty."""
+    direction: Pair
+    """Its direction."""
+    risk: Pair
+    """Its risks."""
+    standard_error: tuple[float | None, float | None]
+    """Standard errors of its risks."""
+    gain: Triple
+    """How much it lowers the risk of the first group, of the second, and the gap."""
+    gain_standard_error: tuple[float | None, float | None, float | None]
+    """Standard errors of the three gains."""
+    selection_rate: Rates
+    """Its selection rates."""
+    agreement: Share
+    """Share of decisions that are the same as the algorithm's."""
+    flagged: bool
+    """Whether one of its gains is not distinguishable from zero."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlgorithmRecord:
+    """The findings about one algorithm."""
+
+    name: str
+    """Its name."""
+    verdict: Verdict
+    """lda-shown: the robust test, adjusted for the number of algorithms, rejects that there is no less discriminatory
+    alternative. no-evidence: it does not, which does not show that there is none. not-comparable: the algorithm does
+    better than the estimated frontier."""
+    headline: str
+    """The verdict as one sentence."""
+    sentences: Texts
+    """The test in words."""
+    both_ways: str | None
+    """With a score: the verdict with the score among the covariates and without it; otherwise null."""
+    risk: Pair
+    """Its risks."""
+    risk_interval: tuple[Interval, Interval]
+    """Confidence intervals of its risks, each by itself."""
+    standard_error: Pair
+    """Standard errors of its risks."""
+    gap: float
+    """Risk of the first group minus that of the second."""
+    selection_rate: Rates
+    """Its selection rates."""
+    selection_ratio: Share | None
+    """The smaller selection rate over the larger; 1 if nobody is selected."""
+    lda: LDARecord
+    """The test on which the verdict rests."""
+    improving: Polygon
+    """The part of the estimated set that is no worse for either group and no less fair."""
+    distance: DistanceRecord
+    """How far it is from the fairest point."""
+    alternatives: tuple[AlternativeRecord, ...]
+    """Rules of the frontier that improve on it."""
+    alternatives_sentences: Texts
+    """The same in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkewRecord:
+    """Test of the null that at both best points the same group has the higher risk."""
+
+    method: SkewMethod
+    """How the test is done."""
+    best_r: Pair
+    """Best point of the first group."""
+    best_b: Pair
+    """Best point of the second group."""
+    closest_r: Pair
+    """Best point of the first group under the null that fits best."""
+    closest_b: Pair
+    """Best point of the second group under the null that fits best."""
+    statistic: float
+    """Test statistic."""
+    critical_value: float
+    """Value that the statistic must exceed."""
+    p_value: PValue
+    """P-value of the null."""
+    p_value_balanced: PValue | None
+    """P-value of the opposite of the null, that each group has the lower risk at its own best point. If this is at most
+    alpha too, no pair of best points agrees with the estimates. Null if the method is paper."""
+    verdict: SkewVerdict
+    """balance-shown: the null is rejected, its opposite is not, and the estimated best points agree. not-shown: the
+    null is not rejected. contradictory: the null is rejected, but so is its opposite, or the estimated best points lie
+    as the null says; no answer."""
+    reject: bool
+    """Whether the verdict is balance-shown."""
+    n_boot: Positive
+    """Bootstrap draws."""
+    sentences: Texts
+    """The test in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunVerdict:
+    """What one run of the test says about an algorithm."""
+
+    verdict: Verdict
+    """The verdict."""
+    p_value: PValue
+    """P-value of this algorithm alone."""
+    p_value_adjusted: PValue
+    """Holm's p-value over the algorithms of this run; it determines the verdict."""
+    statistic: float
+    """Test statistic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The test of all algorithms with one learner, seed and choice of covariates."""
+
+    learner: str
+    """The learner."""
+    seed: Count
+    """The seed."""
+    covariates: str
+    """As given, or with the score or without it."""
+    decides: bool
+    """Whether this run determines the verdicts of the audit."""
+    algorithms: Mapping[str, RunVerdict]
+    """The results by algorithm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Everything a report says.
+
+    Pairs are in the order of `groups`; null stands for a number that is not finite or does not apply.
     """
-    named = {str(name): values for name, values in algorithms.items()}
-    if len(named) < len(algorithms):
-        raise InputError("bad-decisions", f"Algorithms must have different names, got {list(map(str, algorithms))}.")
-    tests = cast(LDATests, ff.test_lda(named, randomised=randomised, capacity=capacity) if named else LDATests({}))
-    distances = cast(DistanceIntervals, ff.distance_to_fairest(named, randomised=randomised) if named else {})
-    r, b = (str(label) for label in ff.groups_)
-    function = ff.support_function_ if capacity is None else cap(ff.support_function_, capacity)
-    hull = attained_hull(function.estimate)
-    record: dict[str, Any] = {
-        "schema": SCHEMA,
-        "groups": [r, b],
-        "alpha": ff.alpha,
-        "settings": _settings(ff, capacity),
-        "data": _data(ff),
-        "learner": _learner(ff),
-        "points": _points(ff),
-        "configuration": ff.configuration_,
-        "picture": _picture(ff, function, hull, capacity, region),
-        "rules": _slider(ff, function),
-        "algorithms": [
-            _algorithm(ff, name, values, tests[name], distances[name], hull, randomised, capacity, n_alternatives)
-            for name, values in named.items()
-        ],
-        "skew": _skew(ff),
-        "limits": list(LIMITS),
-        "versions": _versions(),
-    }
-    return cast(dict[str, Any], plain(record))
+
+    schema: Literal[2] = SCHEMA
+    """Version of this form; raised when a field changes its meaning or is removed."""
+    title: str
+    """Heading of the report."""
+    created: Annotated[str, Limits(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}$")]
+    """Local time of the audit; the only field that differs between runs with the same data and settings."""
+    groups: tuple[str, str]
+    """Labels of the two groups; pairs of numbers are in this order."""
+    alpha: Level
+    """Level of the tests."""
+    request: RequestRecord | None
+    """The settings of an audit of a file; null if the record was made from Python."""
+    settings: Settings
+    """Settings of the fit that determines the verdict."""
+    data: Data
+    """The rows behind the numbers and what was left out."""
+    learner: LearnerRecord
+    """How well the learner predicts."""
+    points: tuple[Point, Point, Point]
+    """The best points of the two groups and the fairest point."""
+    configuration: str
+    """Position of the best points: balanced, or which group has the lower risk at both."""
+    picture: Picture
+    """What is drawn."""
+    rules: tuple[RuleStep, ...]
+    """Rules from all weight on the second group to all weight on the first."""
+    algorithms: tuple[AlgorithmRecord, ...]
+    """The algorithms, that of --decision or --score first; empty if none was given."""
+    skew: SkewRecord
+    """Test of group skew."""
+    sensitivity: tuple[Run, ...]
+    """The same test with other learners and seeds, and with the score among the covariates and without it; the run that
+    determines the verdicts first. Empty if the record was made from Python."""
+    warnings: Texts
+    """Warnings of the fit that determines the verdict and its tests, and runs that failed."""
+    limits: Texts
+    """What the audit does not show."""
+    versions: Mapping[str, str]
+    """Versions of the packages that were used."""
+
+    def to_dict(self) -> PlainDict:
+        """The record as JSON can hold it."""
+        return {entry.name: plain(getattr(self, entry.name)) for entry in fields(self)}
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
 
 
-def plain(value: Any) -> Any:
-    """Turn numpy and pandas values into what JSON knows; numbers that are not finite become None."""
+def plain(value: object) -> Plain:
+    """Turn a value into what JSON can hold; numbers that are not finite become None."""
+    if is_dataclass(value):
+        return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
+    if isinstance(value, tuple | list):
         return [plain(item) for item in value]
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
-    if value is None or isinstance(value, str):
-        return value
-    return str(value)
-
-
-def _settings(ff: FairFrontier, capacity: float | None) -> dict[str, Any]:
-    return {
-        "loss": ff.loss_.name,
-        "learner": ff.nuisance_.learner,
-        "learner_params": dict(ff.learner_params or {}),
-        "n_folds": None if ff.nuisance_.folds is None else int(ff.nuisance_.folds[0].max()),
-        "n_rep": len(ff.support_functions_),
-        "n_boot": ff.n_boot,
-        "bias_correction": ff.bias_correction,
-        "jitter": ff.nuisance_.jitter,
-        "capacity": capacity,
-        "bounded": ff.support_function_.scores.lower is not None,
-        "weighted": ff.sample_.weighted,
-        "clusters": None if ff.sample_.clusters is None else len(np.unique(ff.sample_.clusters)),
-        "random_state": ff.random_state if isinstance(ff.random_state, int) else None,
-    }
-
-
-def _data(ff: FairFrontier) -> dict[str, Any]:
-    sample = ff.sample_
-    X = sample.X
-    return {
-        "rows": ff.n_obs_,
-        "rows by group": {str(label): sample.counts[label] for label in ff.groups_},
-        "dropped": {"no group" if label is None else str(label): k for label, k in sample.dropped.items()},
-        "covariates": [] if X is None else [str(name) for name in getattr(X, "columns", range(np.shape(X)[1]))],
-    }
-
-
-def _learner(ff: FairFrontier) -> dict[str, Any]:
-    quality = ff.nuisance_.quality
-    lines = [
-        {
-            "group": str(line["group"]),
-            "repetition": line.get("repetition", 1),
-            "fold": line["fold"],
-            "r2": line["r2"],
-            "log_loss": line["log_loss"],
-            "mean_log_loss": line["mean_log_loss"],
-        }
-        for line in quality.to_dict("records")
-    ]
-    return {
-        "name": ff.nuisance_.learner,
-        "external": ff.nuisance_.folds is None,
-        "quality": lines,
-        "words": explain_learner(quality, ff.groups_),
-        "conditions": ff.diagnostics_.lines(),
-    }
-
-
-def _points(ff: FairFrontier) -> list[dict[str, Any]]:
-    values = ff.points_.to_numpy()
-    return [
-        {"name": str(name), "risk": values[k, :2].tolist(), "direction": values[k, 2:4].tolist()}
-        for k, name in enumerate(ff.points_.index)
-    ]
-
-
-def _picture(
-    ff: FairFrontier, function: Function, hull: FloatArray, capacity: float | None, region: bool
-) -> dict[str, Any]:
-    if capacity is None and ff.regret_ is not None:
-        hull = ff.feasible_set().vertices
-    curve = ff.frontier(n_points=CURVE_POINTS, capacity=capacity)
-    region = region and capacity is None  # with a capacity there is none
-    return {
-        "set": _rounded(hull),
-        "frontier": [
-            {"risk": _rounded(point), "direction": _rounded(q), "treated": _rounded(_rates(function, q))}
-            for point, q in zip(curve.points, curve.directions, strict=True)
-        ],
-        "region": [_rounded(polygon) for polygon in ff.frontier_confidence_set().polygons] if region else [],
-    }
-
-
-def _slider(ff: FairFrontier, function: Function) -> list[dict[str, Any]]:
-    """Rules between all weight on the first group and all on the second: risks, treated shares, error rates."""
-    weights = np.linspace(0.0, 1.0, STEPS + 1)
-    q = -np.column_stack([weights, 1.0 - weights])
-    q /= np.hypot(*q.T)[:, None]
-    risks = function.estimate.support_set(q)
-    y = ff.sample_.y if ff.loss_.binary_outcome else None
-    return [
-        {
-            "weight": round(float(weight), 6),
-            "direction": direction.tolist(),
-            "risk": risk.tolist(),
-            "treated": _rounded(_rates(function, direction)),
-        }
-        | ({} if y is None else _error_rates(function, direction, y))
-        for weight, direction, risk in zip(weights, q, risks, strict=True)
-    ]
-
-
-def _treatment(function: Function, q: FloatArray) -> FloatArray:
-    s, moved = function.scores, np.asarray(function.treated(q), dtype=float)
-    return moved if s.lower is None or s.spread is None else s.lower + s.spread * moved
-
-
-def _rates(function: Function, q: FloatArray) -> FloatArray:
-    return group_means(_treatment(function, q), function.scores.group, function.scores.weight)[0]
-
-
-def _error_rates(function: Function, q: FloatArray, y: FloatArray) -> dict[str, Any]:
-    """Shares of people without the outcome who are treated, and of people with it who are not, by group."""
-    s, a = function.scores, _treatment(function, q)
-    wrongly, missed = [], []
-    for code in range(2):
-        negative, positive = (s.group == code) & (y == 0), (s.group == code) & (y == 1)
-        wrongly.append(_mean(a[negative], s.weight[negative]))
-        missed.append(_mean(1.0 - a[positive], s.weight[positive]))
-    return {"false positive rate": wrongly, "false negative rate": missed}
-
-
-def _mean(values: FloatArray, weight: FloatArray) -> float | None:
-    return round(float(np.average(values, weights=weight)), 8) if weight.sum() > 0.0 else None
-
-
-def _algorithm(
-    ff: FairFrontier,
-    name: str,
-    values: ArrayLike,
-    test: LDATest,
-    distance: Any,
-    hull: FloatArray,
-    randomised: bool,
-    capacity: float | None,
-    n_alternatives: int,
-) -> dict[str, Any]:
-    risks = ff.risks(values)
-    half = stats.norm.isf(ff.alpha / 2.0) * risks.standard_error
-    low, high = distance.conf_int()
-    found = ff.alternatives({name: values}, n_alternatives, capacity=capacity, randomised=randomised)
-    e = risks.risk
-    gap = abs(float(e[0] - e[1]))
-    planes = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [-1.0, 1.0]])
-    return {
-        "name": name,
-        "verdict": test.verdict,
-        "headline": headline(test),
-        "sentences": test.summary().split("\n")[1:],
-        "risk": e.tolist(),
-        "risk interval": np.column_stack([e - half, e + half]).tolist(),
-        "standard error": risks.standard_error.tolist(),
-        "gap": float(e[0] - e[1]),
-        "treated": risks.selection_rate.tolist(),
-        "treated ratio": test.selection_ratio,
-        "lda": test.to_dict(),
-        "improving": _rounded(clip_polygon(hull, planes, np.array([e[0], e[1], gap, gap]))),
-        "distance": distance.to_dict() | {"sentences": distance.summary().split("\n")[1:], "low": low, "high": high},
-        "alternatives": _table(found.table),
-        "alternatives words": found.summary().split("\n"),
-    }
-
-
-def _table(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(key): value for key, value in line.items()} for line in table.to_dict("records")]
-
-
-def _skew(ff: FairFrontier) -> dict[str, Any]:
-    test = ff.test_group_skew()
-    return test.to_dict() | {"sentences": test.summary().split("\n")[1:]}
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # run from a source tree
-            found[name] = "unknown"
-    return found
-
-
-def _rounded(values: Any) -> Any:
-    return np.round(np.asarray(values, dtype=float), 8).tolist()
+    return plain_value(value)

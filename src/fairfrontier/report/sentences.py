@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from ..inference.lda.result import LDATest
+from ..data.reading import Label
+from ..inference.lda.result import Verdict
+from ..wording import p_value_text, share_text
+from .record import AlgorithmRecord, Record, Run
 
-HEADLINES = {
+HEADLINES: Mapping[Verdict, str] = {
     "lda-shown": "A less discriminatory alternative is shown to exist.",
     "no-evidence": "No evidence of a less discriminatory alternative; this does not show that there is none.",
     "not-comparable": "No verdict: the algorithm's risks lie outside the estimated feasible set, so the comparison "
     "does not apply.",
 }
-CHIPS = {"lda-shown": "alternative shown", "no-evidence": "no evidence", "not-comparable": "not comparable"}
-MEANINGS = {
+CHIPS: Mapping[Verdict, str] = {
+    "lda-shown": "alternative shown",
+    "no-evidence": "no evidence",
+    "not-comparable": "not comparable",
+}
+MEANINGS: Mapping[Verdict, str] = {
     "lda-shown": "The test rejects that there is none: some rule based on the covariates used here is no worse for "
     "either group and no less fair, and better in at least one of these respects.",
     "no-evidence": "The test does not reject that there is none. The data may be too few, or the learner too weak, to "
@@ -28,10 +35,10 @@ LIMITS = (
     "Fairness here is a gap in expected loss (risk) between two groups. It is not a finding on selection rates, nor a "
     "legal finding.",
     "The outcome is taken at face value: it must be measured alike in both groups. If it is known only for people who "
-    "were treated in a certain way (selective labels), the risks here are not those of everyone.",
+    "were selected, or only for people who were not (selective labels), the risks here are not those of everyone.",
     "Alternatives use the covariates listed below and nothing else. With other covariates other rules exist.",
     "If an algorithm was trained on these very rows, its risks here are too low, and the comparison favours it. "
-    "Whether it was cannot be told from the rows.",
+    "The rows do not show whether it was.",
 )
 SETTINGS = {
     "loss": "Loss",
@@ -48,7 +55,7 @@ SETTINGS = {
     "clusters": "Clusters of rows",
     "random_state": "Seed",
 }
-TARGET = "what treatment changes in the loss, counted as zero in the other group"
+TARGET = "how much being selected changes a person's loss, counted as zero in the other group"
 """What a learner predicts for a group."""
 REFERENCES = (
     'Liu, Yiqi and Molinari, Francesca (2025): "Inference for an Algorithmic Fairness-Accuracy Frontier". The tests, '
@@ -64,12 +71,34 @@ CITATION = (
 )
 
 
-def headline(test: LDATest) -> str:
-    """Return the verdict on one algorithm as one sentence."""
-    return HEADLINES[test.verdict]
+def verdict_line(algorithm: AlgorithmRecord, record: Record) -> str:
+    """Return the verdict on one algorithm as one line, with the p-value that decides."""
+    return f"{algorithm.name}: {algorithm.headline} ({_p_values(algorithm, record)})"
 
 
-def explain_learner(quality: pd.DataFrame, groups: tuple[Any, Any]) -> list[str]:
+def _p_values(algorithm: AlgorithmRecord, record: Record) -> str:
+    """The adjusted p-value, and beside it that of the algorithm alone if there are others."""
+    adjusted = f"p-value {p_value_text(algorithm.lda.p_value_adjusted, record.alpha)}"
+    if len(record.algorithms) < 2:
+        return adjusted
+    alone = p_value_text(algorithm.lda.p_value, record.alpha)
+    return f"{adjusted}, adjusted for {len(record.algorithms)} algorithms; unadjusted {alone}"
+
+
+def explain_both_ways(first: Run, other: Run | None, name: str, alpha: float) -> str:
+    """Return the verdict on a score with the score among the covariates and without it.
+
+    ``first`` is the run that decides; ``other`` treats the score the other way, None if it failed.
+    """
+    way = f"This is {first.covariates} among the covariates."
+    if other is None:
+        return f"{way} The other way could not be computed; see the warnings."
+    found = other.algorithms[name]
+    p_value = p_value_text(found.p_value_adjusted, alpha)
+    return f"{way} {other.covariates.capitalize()}: {CHIPS[found.verdict]}, p-value {p_value}."
+
+
+def explain_learner(quality: pd.DataFrame, groups: Sequence[Label]) -> list[str]:
     """Say how well the learner predicts out of fold, group by group."""
     lines = []
     for label in groups:
@@ -77,11 +106,11 @@ def explain_learner(quality: pd.DataFrame, groups: tuple[Any, Any]) -> list[str]
         known = own["r2"].dropna()
         if known.empty:
             continue
-        r2 = known.median()
+        r2 = float(known.median())
         how = (
-            f"predicts {TARGET} no better than its mean"
+            f"predicts {TARGET}, no better than its mean"
             if r2 <= 0.0
-            else f"explains {r2:.1%} of the variation in {TARGET}"
+            else f"explains {share_text(r2)} of the variation in {TARGET}"
         )
         lines.append(f"Group {label}: the learner {how} (median over folds).")
     if lines:

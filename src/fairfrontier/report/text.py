@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+
+from ..data.groups import two_groups_needed
+from ..wording import number_text
 
 if TYPE_CHECKING:
     from ..estimator import FairFrontier
@@ -17,28 +21,27 @@ _MEANING = {
 
 def summary_text(ff: FairFrontier) -> str:
     """Describe data, points, learner quality and diagnostics of a fitted `FairFrontier`."""
-    r, b = ff.groups_
-    counts = ff.sample_.counts
-    lines = [
+    rows = ", ".join(f"group {label}: {count:,}" for label, count in ff.sample_.counts.items())
+    data = [
         "Fairness-accuracy frontier",
         "",
-        f"Rows        {ff.n_obs_:,} (group {r}: {counts[r]:,}, group {b}: {counts[b]:,})" + _dropped(ff),
+        f"Rows        {ff.n_obs_:,} ({rows})" + _dropped(ff) + _left_out(ff),
         f"Loss        {ff.loss_.name}",
         f"Learner     {ff.nuisance_.learner}" + _folds(ff),
         "",
+    ]
+    quality = ["", "Learner quality, out of fold", *_quality(ff)]
+    if len(ff.groups_) != 2:
+        return "\n".join([*data, str(two_groups_needed(ff.groups_, "The frontier with its points")), *quality])
+    frontier = [
         *_points(ff),
         *_regret(ff),
         "",
         f"Configuration: {ff.configuration_} - {_meaning(ff)}.",
         "Directions weigh the two groups' risks in the rule; a positive weight works against a group.",
-        "",
-        "Learner quality, out of fold",
-        *_quality(ff),
-        "",
-        "Conditions behind the inference",
-        *(f"- {line}" for line in ff.diagnostics_.lines()),
     ]
-    return "\n".join(lines)
+    conditions = ["", "Conditions behind the inference", *(f"- {line}" for line in ff.diagnostics_.lines())]
+    return "\n".join([*data, *frontier, *quality, *conditions])
 
 
 def _dropped(ff: FairFrontier) -> str:
@@ -47,6 +50,14 @@ def _dropped(ff: FairFrontier) -> str:
         return ""
     listed = ", ".join(f"{'no group' if label is None else label}: {k:,}" for label, k in dropped.items())
     return f"; dropped for missing values: {sum(dropped.values()):,} ({listed})"
+
+
+def _left_out(ff: FairFrontier) -> str:
+    left_out = ff.sample_.left_out
+    if not left_out:
+        return ""
+    listed = ", ".join(f"{label}: {k:,}" for label, k in left_out.items())
+    return f"; left out as of other groups: {sum(left_out.values()):,} ({listed})"
 
 
 def _folds(ff: FairFrontier) -> str:
@@ -65,13 +76,13 @@ def _points(ff: FairFrontier) -> list[str]:
     columns = [max(len(str(name)), 9) + 2 for name in table.columns]
     lines = [" " * width + "".join(f"{name:>{w}}" for name, w in zip(table.columns, columns, strict=True))]
     for name, row in zip(table.index, table.to_numpy(), strict=True):
-        cells = "".join(f"{value:>{w}.4f}" for value, w in zip(row, columns, strict=True))
+        cells = "".join(f"{number_text(value):>{w}}" for value, w in zip(row, columns, strict=True))
         lines.append(f"{name:<{width}}{cells}")
     return lines
 
 
 def _regret(ff: FairFrontier) -> list[str]:
-    """How much the learned rules leave on the table at the three points, if that was estimated."""
+    """By how much the learned rules fall short of the best ones at the three points, if that was estimated."""
     if ff.regret_ is None:
         return []
     q = ff.points_.to_numpy()[:, 2:]
@@ -79,7 +90,8 @@ def _regret(ff: FairFrontier) -> list[str]:
     values = ff.regret_.values(q)
     lines = [f"Estimated regret of the learned rules, taken off the risks above ({len(values)} refits):"]
     for name, mean, spread in zip(ff.points_.index, values.mean(axis=0), values.std(axis=0, ddof=1), strict=True):
-        lines.append(f"  {name}: {mean:.4f} (from refit to refit +-{spread:.4f}) in the risk weighted by its direction")
+        varies = f"from refit to refit +-{number_text(spread)}"
+        lines.append(f"  {name}: {number_text(mean)} ({varies}) in the risk weighted by its direction")
     return lines
 
 
@@ -94,9 +106,13 @@ def _quality(ff: FairFrontier) -> list[str]:
     for label in ff.groups_:
         own = ff.nuisance_.quality[[group == label for group in ff.nuisance_.quality["group"]]]
         own = own.groupby("fold", as_index=False)[["r2", "log_loss", "mean_log_loss"]].median()
-        line = f"  group {label}: R2 " + " ".join(f"{value:.3f}" for value in own["r2"])
+        line = f"  group {label}: R2 {_listed(own['r2'])}"
         if np.isfinite(own["log_loss"]).all():
-            line += "; log loss " + " ".join(f"{value:.3f}" for value in own["log_loss"])
-            line += f" (of the mean: {own['mean_log_loss'].mean():.3f})"
+            of_the_mean = number_text(own["mean_log_loss"].mean(), 3)
+            line += f"; log loss {_listed(own['log_loss'])} (of the mean: {of_the_mean})"
         lines.append(line)
     return lines
+
+
+def _listed(values: pd.Series) -> str:
+    return " ".join(number_text(value, 3) for value in values)

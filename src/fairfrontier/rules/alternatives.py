@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ import pandas as pd
 from ..arrays import FloatArray, IntArray
 from ..bootstrap.capacity import CappedFunction
 from ..data.checks import check_risks
+from ..data.notebook import GREEN, GREY, ORANGE, Picture
+from ..data.reading import Label
+from ..data.result import ExplainedResult, PlainDict, axes_of, labels, plain_items
 from ..errors import InputError
 from ..frontier.support import SupportFunction, group_means
 from ..inference.distance.estimates import read_metric
@@ -25,23 +28,23 @@ SURE = 1.645
 """Standard errors by which every gain must exceed zero for a rule not to be flagged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alternatives:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Alternatives(ExplainedResult):
     """Rules of the frontier that are estimated to improve on an algorithm for both groups and in the gap.
 
     ``table`` has one line per rule, in order of direction. ``risk`` (2,) are the algorithm's own risks and
-    ``selection_rates`` (2,) the shares it treats; ``directions`` (k, 2) those of the rules.
+    ``selection_rates`` (2,) the shares that it selects; ``directions`` (k, 2) those of the rules.
     """
 
     name: str
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     risk: FloatArray
     selection_rates: FloatArray
     group_shares: FloatArray
     directions: FloatArray
     table: pd.DataFrame
     evaluated: str
-    _make_rule: Callable[[FloatArray], FrontierRule]
+    _make_rule: Callable[[FloatArray], FrontierRule] = field(compare=False)
 
     def __len__(self) -> int:
         """Return the number of rules."""
@@ -128,9 +131,33 @@ class Alternatives:
             f"gap {abs(self.risk[0] - self.risk[1]):.4f}."
         )
 
-    def summary(self) -> str:
-        """The heading and the sentences, one to a line."""
-        return "\n".join([self.heading, *self.sentences()])
+    def _facts(self) -> dict[str, object]:
+        facts: dict[str, object] = {
+            "algorithm": self.name,
+            "groups": labels(self.groups),
+            "risk": self.risk,
+            "selection_rates": self.selection_rates,
+            "rules": len(self),
+            "flagged": int(self.table["flagged"].sum()),
+            "evaluated": self.evaluated,
+        }
+        if len(self):
+            facts |= {"smallest_risks": self.risks.min(axis=0)}
+            facts |= {"largest_gain_in_gap": float(self.table["gain in gap"].max())}
+        return facts
+
+    def to_dict(self) -> PlainDict:
+        """Return plain numbers and text for JSON, with the table line by line."""
+        return plain_items(self._facts() | {"group_shares": self.group_shares, "table": self.table})
+
+    def _frame(self) -> pd.DataFrame:
+        kept = ("role", "risk", "gain", "selection rate", "flagged")
+        return self.table[[name for name in self.table.columns if name.startswith(kept)]]
+
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.risk[None], ORANGE, self.name)
+        sure = ~self.table["flagged"].to_numpy(dtype=bool)
+        return plane.points(self.risks[~sure], GREY, "flagged").points(self.risks[sure], GREEN, "alternatives")
 
     def sentences(self) -> list[str]:
         """Say in plain words what was found and what that does not show."""
@@ -143,8 +170,9 @@ class Alternatives:
         lines = [f"{len(self)} rules of the estimated frontier improve on it; risks are {self.evaluated}."]
         if flagged:
             lines.append(
-                f"{flagged} of them are flagged: at least one of their three gains is within {SURE} standard errors of "
-                "nothing, as it must be at the ends of the improving part."
+                f"{flagged} of them are flagged: at least one of their three gains is not distinguishable from chance "
+                f"(within {SURE} standard errors of zero); rules at either end of the improving segment are always "
+                "flagged."
             )
         lines += [self._sentence(line) for _, line in self.table[self.table["role"] != ""].iterrows()]
         lines.append(
@@ -159,9 +187,9 @@ class Alternatives:
         gained = (
             f"gains {line[f'gain {r}']:.4f} ({r}), {line[f'gain {b}']:.4f} ({b}) and {line['gain in gap']:.4f} (gap)"
         )
-        treated = f"treats {line[f'treated {r}']:.1%} ({r}) and {line[f'treated {b}']:.1%} ({b})"
+        rates = f"selects {line[f'selection rate {r}']:.1%} ({r}) and {line[f'selection rate {b}']:.1%} ({b})"
         same = f"agrees with {line['agreement']:.1%} of the decisions now"
-        return f"- {line['role']}: {risks}; {gained}; {treated}; {same}{'; flagged' if line['flagged'] else ''}"
+        return f"- {line['role']}: {risks}; {gained}; {rates}; {same}{'; flagged' if line['flagged'] else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,15 +207,15 @@ def find_alternatives(
     frontier_directions: FloatArray,
     e_choosing: FloatArray,
     current: Current,
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
     n: int,
     evaluated: str,
     make_rule: Callable[[FloatArray], FrontierRule],
 ) -> Alternatives:
     """Walk the improving part of the frontier and evaluate ``n`` of its rules.
 
-    ``choosing`` tells which of the ``frontier_directions`` (k, 2) improve on risks ``e_choosing``; ``evaluating`` gives
-    the risks that are reported, on the rows of ``current``. They may be the same.
+    ``choosing`` decides which of the ``frontier_directions`` (k, 2) improve on risks ``e_choosing``;
+    ``evaluating`` gives the risks that are reported, on the rows of ``current``. They may be the same.
     """
     s = evaluating.scores
     risk = group_means(current.losses, s.group, s.weight)[0]
@@ -204,7 +232,7 @@ def find_alternatives(
 
 
 def _improving(points: FloatArray, e: FloatArray, n: int) -> IntArray:
-    """Numbers of ``n`` points spread over the run of improving ones about that with the largest smallest gain."""
+    """Positions of ``n`` points spread over the run of improving ones about that with the largest smallest gain."""
     smallest = gains(points, e).min(axis=1)
     best = int(np.argmax(smallest))
     nothing = 1e-12 * float(np.abs(e).max())  # prefix sums round
@@ -225,7 +253,7 @@ def _improving(points: FloatArray, e: FloatArray, n: int) -> IntArray:
     return result
 
 
-def _roles(points: FloatArray, groups: tuple[Any, Any]) -> list[str]:
+def _roles(points: FloatArray, groups: tuple[Label, Label]) -> list[str]:
     roles = [""] * len(points)
     if len(points) == 0:
         return roles
@@ -240,10 +268,10 @@ def _roles(points: FloatArray, groups: tuple[Any, Any]) -> list[str]:
     return roles
 
 
-def _columns(groups: tuple[Any, Any]) -> list[str]:
+def _columns(groups: tuple[Label, Label]) -> list[str]:
     r, b = groups
     columns = [f"risk {r}", f"risk {b}", f"se {r}", f"se {b}", f"gain {r}", f"gain {b}", "gain in gap"]
-    columns += [f"se gain {r}", f"se gain {b}", "se gain in gap", f"treated {r}", f"treated {b}"]
+    columns += [f"se gain {r}", f"se gain {b}", "se gain in gap", f"selection rate {r}", f"selection rate {b}"]
     return [*columns, "agreement", "flagged"]
 
 
@@ -252,12 +280,12 @@ def _evaluate(
     q: FloatArray,
     current: Current,
     risk: FloatArray,
-    groups: tuple[Any, Any],
+    groups: tuple[Label, Label],
 ) -> dict[str, Any]:
-    """Risks, gains over the algorithm, their standard errors, treated shares and agreement of one rule."""
+    """Risks, gains over the algorithm, their standard errors, selection rates and agreement of one rule."""
     s = function.scores
     moved = np.asarray(function.treated(q), dtype=float)
-    treatment = moved if s.lower is None or s.spread is None else s.lower + s.spread * moved
+    chances = moved if s.lower is None or s.spread is None else s.lower + s.spread * moved
     losses = s.l0 + s.dl * moved
     own, covariance = group_means(losses, s.group, s.weight, s.clusters)
     gain = gains(own, risk)
@@ -266,7 +294,7 @@ def _evaluate(
     signs = [1.0 if pair[0] >= pair[1] else -1.0 for pair in (risk, own)]
     _, gap = group_means(signs[0] * current.losses - signs[1] * losses, s.group, s.weight, s.clusters)
     errors = np.sqrt([gained[0, 0], gained[1, 1], gap[0, 0] + gap[1, 1] - 2.0 * gap[0, 1]])
-    rates = group_means(treatment, s.group, s.weight)[0]
-    same = treatment * current.decisions + (1.0 - treatment) * (1.0 - current.decisions)
+    rates = group_means(chances, s.group, s.weight)[0]
+    same = chances * current.decisions + (1.0 - chances) * (1.0 - current.decisions)
     values = [*own, *np.sqrt(np.diag(covariance)), *gain, *errors, *rates, float(np.average(same, weights=s.weight))]
     return dict(zip(_columns(groups), [*values, bool((gain < SURE * errors).any())], strict=True))

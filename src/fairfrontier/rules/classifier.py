@@ -6,7 +6,6 @@ With q = -(w_r, w_b) it minimises w_r e_r + w_b e_b. The group is needed to lear
 
 from __future__ import annotations
 
-import difflib
 import numbers
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,72 +19,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..arrays import ArrayLike, FloatArray
-from ..bootstrap.capacity import NO_CUTOFF, CappedFunction, cap, fairest_direction, find_cutoff, lowest_level
-from ..data.checks import check_bounds, check_capacity, check_directions, check_n_jobs, check_probabilities
+from ..bootstrap.capacity import NO_CUTOFF, CappedFunction, cap, find_cutoff
+from ..data.checks import check_bounds, check_capacity, check_n_jobs, check_probabilities
 from ..data.losses import Loss, get_loss
-from ..data.reading import LARGEST, SMALLEST, read_column, read_covariates, to_float
+from ..data.reading import LARGEST, SMALLEST, Table, read_column, read_covariates, to_float
+from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
 from ..errors import InputError, NotFittedError
-from ..frontier.plane import U1, U2
-from ..frontier.sets import sharp_fairest
-from ..frontier.support import SupportFunction, build_support_function, make_scores
+from ..fit import Bounds, attainable
+from ..frontier.support import SupportFunction
 from ..learning.cross_fitting import as_seed, cross_fit, fit_on_all
 from ..learning.learners import Learner, child_seeds, read_learner
-
-PREFERENCES = ("utilitarian", "population", "majority", "rawlsian", "egalitarian")
-"""Named weights; besides, "best-for:<label>"."""
-
-
-def preferred_direction(
-    weights: Any,
-    direction: ArrayLike | None,
-    groups: tuple[Any, Any],
-    mu: FloatArray,
-    function: Callable[[], SupportFunction | CappedFunction],
-) -> FloatArray:
-    """Unit direction (2,) of a preference: weights of the two groups' risks, a name, or any direction.
-
-    ``function`` is called, and may then take its time, only for preferences that depend on the attainable risks.
-    """
-    if direction is not None:
-        if weights is not None:
-            raise InputError("bad-option", "Give either `weights` or `direction`, and not both.")
-        q = check_directions(direction)
-        if len(q) != 1:
-            raise InputError("bad-direction", f"A rule has one direction, got {len(q)}.")
-        return _unit(q[0])
-    if weights is None:
-        weights = "utilitarian"
-    if not isinstance(weights, str):
-        return _unit(-_read_weights(weights))
-    if weights == "utilitarian":
-        return _unit(np.array([-1.0, -1.0]))
-    if weights == "population":
-        return _unit(-mu)
-    if weights == "majority":
-        return (U1 if mu[0] >= mu[1] else U2).copy()
-    if weights.startswith("best-for:"):
-        labels = [str(label) for label in groups]
-        wanted = weights.removeprefix("best-for:")
-        if wanted not in labels:
-            raise InputError("unknown-group", f"{weights!r} names no group; the groups are {labels}.")
-        return (U1, U2)[labels.index(wanted)].copy()
-    if weights == "rawlsian":
-        # min over rules of the larger risk = max over weights w of min over rules of w'e, so w minimises h(-w)
-        attained = function().plug_in()
-        return lowest_level(attained.h, np.pi, 1.5 * np.pi)
-    if weights == "egalitarian":
-        support = function()
-        if isinstance(support, CappedFunction):
-            return fairest_direction(support)
-        return _unit(sharp_fairest(support)[1])
-    names = [*PREFERENCES, *(f"best-for:{label}" for label in groups)]
-    close = difflib.get_close_matches(weights, names, n=1)
-    raise InputError(
-        "bad-option",
-        f"`weights` must be a pair of non-negative numbers or one of {names}, got {weights!r}."
-        + (f" Did you mean {close[0]!r}?" if close else ""),
-    )
+from .preferences import Setting, Weights, preferred_direction
 
 
 class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -141,7 +86,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         loss: str | Loss | Callable[..., Any] = "classification",
         learner: Any = "logit-lasso",
-        weights: Any = None,
+        weights: Weights = None,
         capacity: float | None = None,
         *,
         direction: ArrayLike | None = None,
@@ -200,34 +145,33 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels = sample.groups.pair("A rule of the frontier")
         if self.capacity is not None:
             check_capacity(self.capacity)
-        l0, l1 = loss.at_decisions(sample.y)
-        dl = l1 - l0
+        losses = row_losses(loss, sample.y)
         direction_seed, fit_seed = child_seeds(as_seed(self.random_state), 2)
 
         def function() -> SupportFunction | CappedFunction:
             nuisance = cross_fit(
-                sample, dl, learner, n_folds=self.n_folds, n_jobs=self.n_jobs, random_state=direction_seed
+                sample, losses.dl, learner, n_folds=self.n_folds, n_jobs=self.n_jobs, random_state=direction_seed
             )
-            lower, upper = self._bounds(sample.X, sample.n_obs)
-            t = nuisance.predictions[0]
-            scores = make_scores(l0, dl, t, sample.group, sample.weight, lower=lower, upper=upper)
-            whole = build_support_function(scores)
+            bounds = Bounds(*self._bounds(sample.covariates, sample.n_obs))
+            whole = attainable(sample, losses, nuisance.predictions[0], bounds)
             return whole if self.capacity is None else cap(whole, self.capacity)
 
-        q = preferred_direction(self.weights, self.direction, labels, sample.groups.shares, function)
-        return self._settle(sample, classes, q, self._learn(sample, dl, q, learner, fit_seed))
+        setting = Setting(labels, sample.groups.shares, function)
+        q = preferred_direction(self.weights, self.direction, setting)
+        return self.settle(sample, classes, q, self._learn(sample, losses.dl, q, learner, fit_seed))
 
     def _learn(self, sample: Sample, dl: FloatArray, q: FloatArray, learner: Learner, seed: Any) -> Any:
         """Learn from all rows what `_k` needs."""
         return fit_on_all(sample, dl, learner, n_jobs=self.n_jobs, random_state=seed)
 
-    def _settle(self, sample: Sample, classes: Any, q: FloatArray, fitted: Any) -> Self:
-        """Take a direction and what was learned, and fit the cut-off."""
+    def settle(self, sample: Sample, classes: Any, q: FloatArray, fitted: Any) -> Self:
+        """Take a direction and what was learned elsewhere from the rows of a sample, and fit the cut-off."""
+        validate_data(self, sample.X, skip_check_array=True)
         self.classes_ = classes
         self.groups_, self.group_shares_ = sample.groups.labels, sample.groups.shares
         self.direction_, self._fitted = q, fitted
         self.cutoff_ = NO_CUTOFF
-        self._recalibrate(sample.X, sample.weight)
+        self._recalibrate(sample.covariates, sample.weight)
         return self
 
     def recalibrate(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -250,7 +194,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._recalibrate(table, weight)
         return self
 
-    def _recalibrate(self, table: Any, weight: FloatArray) -> None:
+    def _recalibrate(self, table: Table, weight: FloatArray) -> None:
         lower, upper = self._bounds(table, len(weight))
         if self.capacity is not None:
             self.cutoff_ = find_cutoff(self._k(table), weight, self.capacity, lower, upper - lower)
@@ -277,24 +221,26 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         chance = self.predict_proba(X)[:, 1]
         return self.classes_[(np.random.default_rng(random_state).random(len(chance)) < chance).astype(np.intp)]
 
-    def _k(self, table: Any) -> FloatArray:
+    def _k(self, table: Table) -> FloatArray:
         t, p = self._fitted.predict(table).delta_theta, self.direction_ / self.group_shares_
         k: FloatArray = t[:, 0] * p[0] + t[:, 1] * p[1]
         return k
 
-    def _read(self, X: ArrayLike) -> Any:
-        self._check_fitted()
+    def _read(self, X: ArrayLike) -> Table:
+        self.check_fitted()
         return self._covariates(X, reset=False)
 
-    def _check_fitted(self) -> None:
+    def check_fitted(self) -> None:
+        """Raise `NotFittedError` unless `fit` has been called."""
         if not hasattr(self, "direction_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit` first.")
 
-    def _covariates(self, X: ArrayLike, *, reset: bool) -> Any:
+    def _covariates(self, X: ArrayLike, *, reset: bool) -> Table:
         """Return complete covariates: a frame with its columns, or an array of numbers."""
         with _scikit_learn_errors("bad-features"):
             if not nw.dependencies.is_into_dataframe(X):
-                return validate_data(self, X, reset=reset, dtype=np.float64)
+                array: FloatArray = validate_data(self, X, reset=reset, dtype=np.float64)
+                return array
             covariates = read_covariates(X)  # as a pandas frame, whose names every version of scikit-learn reads
             validate_data(self, covariates.table, skip_check_array=True, reset=reset)
         if covariates.missing:
@@ -304,7 +250,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("empty-data", "There are no rows: X has 0 sample(s).")
         return covariates.at(np.arange(len(covariates.table)))
 
-    def _bounds(self, table: Any, n: int) -> tuple[FloatArray, FloatArray]:
+    def _bounds(self, table: Table, n: int) -> tuple[FloatArray, FloatArray]:
         given = [_bound(name, value, table, n) for name, value in (("lower", self.lower), ("upper", self.upper))]
         return check_bounds(given[0], given[1], n)
 
@@ -356,28 +302,9 @@ def _scikit_learn_errors(code: str) -> Iterator[None]:
         raise InputError(next((own for part, own in known.items() if part in text), code), text) from error
 
 
-def _bound(name: str, value: Any, table: Any, n: int) -> FloatArray | None:
+def _bound(name: str, value: Any, table: Table, n: int) -> FloatArray | None:
     if value is None or (isinstance(value, numbers.Real) and not isinstance(value, bool)):
         return value  # type: ignore[return-value]
     if not callable(value):
         raise InputError("bad-bounds", f"`{name}` must be a number or a function of X, got {type(value).__name__}.")
     return check_probabilities(value(table), name, n, code="bad-bounds")
-
-
-def _read_weights(weights: Any) -> FloatArray:
-    try:
-        pair = np.asarray(weights, dtype=float)
-    except (TypeError, ValueError):
-        pair = np.empty(0)
-    if pair.shape != (2,) or not np.isfinite(pair).all() or (pair < 0.0).any() or not pair.any():
-        raise InputError(
-            "bad-option",
-            "`weights` must be a name or a pair of non-negative numbers, one per group and not both zero, got "
-            f"{weights!r}.",
-        )
-    return pair
-
-
-def _unit(q: FloatArray) -> FloatArray:
-    unit: FloatArray = q / np.hypot(*q)
-    return unit

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..arrays import ArrayLike, BoolArray, FloatArray
+from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from ..data.checks import check_probabilities
 from ..data.losses import Loss, get_loss
 from ..data.reading import Label, read_column
+from ..data.result import PlainDict, Result, labels, plain_items
+from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
 from ..errors import InputError, MissingDependencyError
 from ..frontier.support import group_means
@@ -20,7 +22,18 @@ from .classifier import FrontierRule
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class EvaluatedRows:
+    """What a `MetricFrame` needs of the rows: outcomes, decisions and group codes, and weights if there are any."""
+
+    y: FloatArray
+    decisions: FloatArray
+    group: IntArray
+    weight: FloatArray | None
+    binary_outcome: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Evaluation(Result):
     """How a rule fares in each group, in the order of ``groups``.
 
     ``table`` has one line per group: rows, risk, selection rate, and for a binary outcome false positive and false
@@ -32,8 +45,30 @@ class Evaluation:
     table: pd.DataFrame
     gap: float
     gap_error: float
-    _sample: Sample
-    _decisions: FloatArray
+    _rows: EvaluatedRows
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "Risks, selection rates and error rates by group"
+
+    def _facts(self) -> dict[str, object]:
+        facts: dict[str, object] = {
+            "groups": labels(self.groups),
+            "rows": int(self.table["rows"].sum()),
+            "gap": self.gap,
+            "gap_error": self.gap_error,
+        }
+        rates = [name for name in self.table.columns if name != "rows" and not name.startswith("se ")]
+        return facts | {name: self.table[name].to_numpy() for name in rates}
+
+    def to_dict(self) -> PlainDict:
+        """Return plain numbers and text for JSON: the gap, and the table line by line."""
+        facts: dict[str, object] = {"groups": labels(self.groups), "gap": self.gap, "gap_error": self.gap_error}
+        return plain_items(facts | {"table": self.table})
+
+    def _frame(self) -> pd.DataFrame:
+        return self.table
 
     @property
     def risks(self) -> FloatArray:
@@ -51,20 +86,20 @@ class Evaluation:
             raise MissingDependencyError("`metric_frame` needs fairlearn, which is not installed.") from error
         from sklearn.metrics import accuracy_score
 
-        if not np.isin(self._decisions, (0.0, 1.0)).all() or not self._sample.binary_outcome:
+        rows, weight = self._rows, self._rows.weight
+        if not np.isin(rows.decisions, (0.0, 1.0)).all() or not rows.binary_outcome:
             raise InputError("bad-decisions", "A MetricFrame needs 0/1 decisions and outcomes; these are not.")
         if metrics is None:
             metrics = {"accuracy": accuracy_score, "selection_rate": selection_rate}
-        weight = self._sample.weight if self._sample.weighted else None
         names = metrics if isinstance(metrics, dict) else {"metric": metrics}
         params: Any = None if weight is None else {name: {"sample_weight": weight} for name in names}
         if weight is not None and not isinstance(metrics, dict):
             params = {"sample_weight": weight}
         return MetricFrame(
             metrics=metrics,
-            y_true=self._sample.y.astype(int),
-            y_pred=self._decisions.astype(int),
-            sensitive_features=pd.Series(np.array(self.groups, dtype=object)[self._sample.group], name="group"),
+            y_true=rows.y.astype(int),
+            y_pred=rows.decisions.astype(int),
+            sensitive_features=pd.Series(np.array(self.groups, dtype=object)[rows.group], name="group"),
             sample_params=params,
         )
 
@@ -86,8 +121,8 @@ def evaluate(
     Parameters
     ----------
     rule : FrontierRule, any classifier, or decisions (n,)
-        A `FrontierRule` is evaluated with its chances of treatment; another classifier with its predictions, which must
-        be the labels of y or 0/1; decisions are chances in [0, 1].
+        A `FrontierRule` is evaluated with its chances of selecting people; another classifier with its predictions,
+        which must be the labels of y or 0/1; decisions are chances in [0, 1].
     X, y, sensitive_features : covariates, outcomes and groups of the same rows
     loss : optional
         As for `FairFrontier`; default that of the rule, or "classification".
@@ -113,7 +148,7 @@ def evaluate(
     ours = isinstance(rule, FrontierRule)
     chosen = get_loss((rule.loss if ours else "classification") if loss is None else loss)
     if ours:
-        rule._check_fitted()
+        rule.check_fitted()
         groups = rule.groups_ if groups is None else groups
         if positive is None and not np.array_equal(rule.classes_, [0, 1]):
             positive = rule.classes_[1]
@@ -127,12 +162,11 @@ def evaluate(
         positive=positive,
         binary=chosen.binary_outcome,
     )
-    a = _decisions(rule, X, sample, positive, read_column(y, "y").values)
-    l0, l1 = chosen.at_decisions(sample.y)
+    a = _decisions(rule, X, sample, positive, read_column(y, "y").values)[sample.rows]
     n_groups = len(sample.groups)
     means = {
         name: group_means(values, sample.group, sample.weight, sample.clusters, n_groups=n_groups)
-        for name, values in (("risk", l0 + a * (l1 - l0)), ("selection rate", a))
+        for name, values in (("risk", row_losses(chosen, sample.y).of(a)), ("selection rate", a))
     }
     if sample.binary_outcome:
         for name, value, wrong in (("false positive rate", 0.0, a), ("false negative rate", 1.0, 1.0 - a)):
@@ -144,25 +178,28 @@ def evaluate(
     risk, covariance = means["risk"]
     j, k = (0, 1) if n_groups == 2 else (int(np.argmax(risk)), int(np.argmin(risk)))
     error = float(np.sqrt(covariance[j, j] + covariance[k, k] - 2.0 * covariance[j, k]))
-    return Evaluation(sample.groups.labels, table, float(risk[j] - risk[k]), error, sample, a)
+    weight = sample.weight if sample.weighted else None
+    rows = EvaluatedRows(sample.y, a, sample.group, weight, sample.binary_outcome)
+    return Evaluation(sample.groups.labels, table, float(risk[j] - risk[k]), error, rows)
 
 
-def _decisions(rule: Any, X: ArrayLike, sample: Sample, positive: Any, labels: Any) -> FloatArray:
+def _decisions(rule: Any, X: ArrayLike, sample: Sample, positive: Any, outcomes: Any) -> FloatArray:
     if isinstance(rule, FrontierRule):
         chances: FloatArray = rule.predict_proba(X)[:, 1]
         return chances
     if not hasattr(rule, "predict"):
-        return check_probabilities(rule, "rule", sample.n_obs, code="bad-decisions")
+        return check_probabilities(rule, "rule", sample.n_given, code="bad-decisions")
     predicted = read_column(rule.predict(X), "predictions of the rule").values
-    if positive is not None and np.isin(predicted, labels).all():
+    if positive is not None and np.isin(predicted, outcomes).all():
         predicted = predicted == positive
     elif not np.isin(predicted, (0, 1)).all():
         raise InputError(
             "bad-decisions",
             "Predictions of the rule must be labels of y, with `positive`, or 0/1; got "
-            f"{predicted[~np.isin(predicted, (0, 1))][0]!r}. Chances of deciding 1 are passed instead of the rule.",
+            f"{predicted[~np.isin(predicted, (0, 1))][0]!r}. Chances of being selected can be "
+            "passed instead of the rule.",
         )
-    return check_probabilities(predicted, "predictions of the rule", sample.n_obs, code="bad-decisions")
+    return check_probabilities(predicted, "predictions of the rule", sample.n_given, code="bad-decisions")
 
 
 def _rates(sample: Sample, among: BoolArray, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -19,25 +19,29 @@ from sklearn.linear_model import LogisticRegression
 
 from ..arrays import ArrayLike, FloatArray
 from ..data.losses import Loss
+from ..data.notebook import BLUE, ORANGE, Picture
+from ..data.reading import Label, Table
+from ..data.result import ExplainedResult, axes_of, labels
 from ..data.sample import Sample
 from ..errors import InputError
-from ..estimation import FrontierEstimator
+from ..fit import Fitted, fit_of
 from ..frontier.support import group_means
 from ..learning.learners import Learner
 from ..learning.learners.estimators import NumericColumns, take_rows
 from .classifier import FrontierRule
+from .preferences import Weights
 
 
 @dataclass(frozen=True, slots=True)
 class LinearScore:
     """A linear score of standardised columns; ``model`` is None where every row is better treated, or none."""
 
-    columns: Any
+    columns: Sequence[Label] | None
     encoder: NumericColumns
     model: LogisticRegression | None
     constant: float
 
-    def predict(self, table: Any) -> FloatArray:
+    def predict(self, table: Table) -> FloatArray:
         """Return the score (n,)."""
         X = self.encoder.transform(_pick(table, self.columns))
         if self.model is None:
@@ -46,21 +50,40 @@ class LinearScore:
         return score
 
 
-@dataclass(frozen=True, slots=True)
-class Restriction:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Restriction(ExplainedResult):
     """What linearity costs in one direction, out of fold.
 
     ``risks`` and ``frontier_risks`` (2,) of the linear and of the unrestricted rule; ``loss`` is by how much the
-    weighted sum of risks that the direction stands for is larger under the linear rule, with ``standard_error``. Small
-    samples can make it negative.
+    weighted sum of risks that the rules of the direction minimise is larger under the linear rule, with
+    ``standard_error``. Small samples can make it negative.
     """
 
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     direction: FloatArray
     risks: FloatArray
     frontier_risks: FloatArray
     loss: float
     standard_error: float
+
+    @property
+    def heading(self) -> str:
+        """The question that is answered."""
+        return "What does it cost that the rule is linear?"
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "groups": labels(self.groups),
+            "direction": self.direction,
+            "risks": self.risks,
+            "frontier_risks": self.frontier_risks,
+            "loss": self.loss,
+            "standard_error": self.standard_error,
+        }
+
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.frontier_risks[None], BLUE, "unrestricted rule")
+        return plane.points(self.risks[None], ORANGE, "linear rule")
 
     def summary(self) -> str:
         """The sentences as one paragraph."""
@@ -104,16 +127,16 @@ random_state
         self,
         loss: str | Loss | Callable[..., Any] = "classification",
         learner: Any = "logit-lasso",
-        weights: Any = None,
+        weights: Weights = None,
         capacity: float | None = None,
         *,
-        features: Sequence[Any] | None = None,
+        features: Sequence[Label] | None = None,
         C: float = 1.0,
         direction: ArrayLike | None = None,
         lower: Any = None,
         upper: Any = None,
         learner_params: Mapping[str, Any] | None = None,
-        groups: tuple[Any, Any] | None = None,
+        groups: tuple[Label, Label] | None = None,
         positive: Any = None,
         n_folds: int = 5,
         n_jobs: int | None = None,
@@ -137,13 +160,15 @@ random_state
         self.features = features
         self.C = C
 
-    def _learn(
-        self, sample: Sample, dl: FloatArray, q: FloatArray, learner: Learner | None = None, seed: Any = None
-    ) -> LinearScore:
+    def _learn(self, sample: Sample, dl: FloatArray, q: FloatArray, learner: Learner, seed: Any) -> LinearScore:
+        return self.learn_score(sample, dl, q)
+
+    def learn_score(self, sample: Sample, dl: FloatArray, q: FloatArray) -> LinearScore:
+        """Learn the linear score of direction ``q`` from the rows of a sample and their loss differences."""
         if not isinstance(self.C, numbers.Real) or isinstance(self.C, bool) or not self.C > 0.0:
             raise InputError("bad-option", f"`C` must be a positive number, got {self.C!r}; a usual choice is 1.")
         cost = (q / sample.groups.shares)[sample.group] * dl
-        table = _pick(sample.X, self.features)
+        table = _pick(sample.covariates, self.features)
         encoder = NumericColumns(standardise=True).fit(table, sample_weight=sample.weight)
         importance = np.abs(cost) * sample.weight
         used = np.flatnonzero(importance > 0.0)
@@ -165,18 +190,18 @@ random_state
         self.coef_ = pd.Series(coefficients, index=names)
         return score
 
-    def _k(self, table: Any) -> FloatArray:
+    def _k(self, table: Table) -> FloatArray:
         k: FloatArray = self._fitted.predict(table)
         return k
 
-    def restriction(self, frontier: FrontierEstimator) -> Restriction:
+    def restriction(self, frontier: Fitted) -> Restriction:
         """Estimate what linearity costs against the rule of the same direction of a fitted `FairFrontier`.
 
         Both rules are evaluated out of fold on the rows and folds of ``frontier``, without any capacity.
         """
-        self._check_fitted()
-        frontier._check_fitted()
-        sample, folds = frontier.sample_, frontier.nuisance_.folds
+        self.check_fitted()
+        fit = fit_of(frontier)
+        sample, folds = fit.sample, fit.nuisance.folds
         if folds is None or sample.X is None:
             raise InputError("bad-option", "The frontier was fitted on predictions from outside and has no folds.")
         if sample.groups.labels != self.groups_:
@@ -184,8 +209,8 @@ random_state
                 "unknown-group",
                 f"The rule compares {self.groups_}, the frontier {sample.groups.labels}: fit both on the same groups.",
             )
-        l0, dl = frontier._losses
-        fold, treated = folds[frontier._central], np.zeros(sample.n_obs)
+        losses = fit.row_losses
+        fold, selected = folds[fit.central], np.zeros(sample.n_obs)
         for k in range(1, int(fold.max()) + 1):
             held, kept = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
             for code, label in enumerate(sample.groups):
@@ -196,11 +221,10 @@ random_state
                         "give more of its rows weight.",
                     )
             part = clone(self)
-            score = part._learn(sample.take(kept), dl[kept], self.direction_)
-            treated[held] = score.predict(take_rows(sample.X, held)) > 0.0
-        function = frontier.support_function_
-        best = l0 + dl * function.treated(self.direction_)
-        linear = l0 + dl * treated
+            score = part.learn_score(sample.take(kept), losses.dl[kept], self.direction_)
+            selected[held] = score.predict(take_rows(sample.covariates, held)) > 0.0
+        best = losses.of(fit.plane().function.treated(self.direction_))
+        linear = losses.of(selected)
         means = [group_means(x, sample.group, sample.weight)[0] for x in (linear, best)]
         _, covariance = group_means(best - linear, sample.group, sample.weight, sample.clusters)
         q = self.direction_
@@ -210,13 +234,13 @@ random_state
         )
 
 
-def _pick(table: Any, columns: Any) -> Any:
+def _pick(table: Table, columns: Sequence[Label] | None) -> Table:
     if columns is None:
         return table
     if isinstance(columns, str) or not isinstance(columns, Iterable) or len(list(columns)) == 0:
         raise InputError("bad-features", f"`features` must be a list of at least one column, got {columns!r}.")
     try:
-        return table[list(columns)] if isinstance(table, pd.DataFrame) else table[:, list(columns)]
+        return table[list(columns)] if isinstance(table, pd.DataFrame) else table[:, np.array(columns)]
     except (KeyError, IndexError) as error:
         known = list(table.columns) if isinstance(table, pd.DataFrame) else f"0 to {table.shape[1] - 1}"
         text = f"`features` names columns that X does not have: {error}. Known: {known}."

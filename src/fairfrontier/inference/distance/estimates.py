@@ -19,8 +19,9 @@ which is too high.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -48,39 +49,64 @@ ENDS = np.array([[1.0, -1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
 """Directions that support the set at F where it lies above, and where it lies below the line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A distance between risk pairs: its name and a function of two arrays (..., 2)."""
+MetricLike: TypeAlias = str | Callable[[FloatArray, FloatArray], float]
+"""A distance by name, or a function of two pairs."""
 
-    name: str
-    between: Callable[[Pairs, Pairs], FloatArray]
+
+def _sqeuclidean(x: Pairs, y: Pairs) -> FloatArray:
+    distance: FloatArray = ((x - y) ** 2).sum(axis=-1)
+    return distance
+
+
+def _euclidean(x: Pairs, y: Pairs) -> FloatArray:
+    distance: FloatArray = np.hypot(x[..., 0] - y[..., 0], x[..., 1] - y[..., 1])
+    return distance
+
+
+def _cityblock(x: Pairs, y: Pairs) -> FloatArray:
+    distance: FloatArray = np.abs(x - y).sum(axis=-1)
+    return distance
+
+
+def _chebyshev(x: Pairs, y: Pairs) -> FloatArray:
+    distance: FloatArray = np.abs(x - y).max(axis=-1)
+    return distance
 
 
 _METRICS: dict[str, Callable[[Pairs, Pairs], FloatArray]] = {
-    "sqeuclidean": lambda x, y: ((x - y) ** 2).sum(axis=-1),
-    "euclidean": lambda x, y: np.hypot(x[..., 0] - y[..., 0], x[..., 1] - y[..., 1]),
-    "cityblock": lambda x, y: np.abs(x - y).sum(axis=-1),
-    "chebyshev": lambda x, y: np.abs(x - y).max(axis=-1),
+    "sqeuclidean": _sqeuclidean,
+    "euclidean": _euclidean,
+    "cityblock": _cityblock,
+    "chebyshev": _chebyshev,
 }
 
 
-def read_metric(metric: str | Callable[[FloatArray, FloatArray], float]) -> Metric:
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A distance between risk pairs: its name and, unless it is one of `_METRICS`, a function of two pairs."""
+
+    name: str
+    function: Callable[[FloatArray, FloatArray], float] | None = None
+
+    def between(self, x: Pairs, y: Pairs) -> FloatArray:
+        """Distances (...) between pairs (..., 2)."""
+        if self.function is None:
+            return _METRICS[self.name](x, y)
+        x, y = np.broadcast_arrays(x, y)
+        pairs = zip(x.reshape(-1, 2), y.reshape(-1, 2), strict=True)
+        values = np.array([_distance(self.function, a, b) for a, b in pairs], dtype=float)
+        return values.reshape(x.shape[:-1])
+
+
+def read_metric(metric: MetricLike) -> Metric:
     """Return the metric with a name, or wrap a function of two pairs."""
     if isinstance(metric, str):
         if metric not in _METRICS:
             raise InputError("bad-option", f"`metric` must be one of {list(_METRICS)} or a function, got {metric!r}.")
-        return Metric(metric, _METRICS[metric])
+        return Metric(metric)
     if not callable(metric):
         raise InputError("bad-option", f"`metric` must be one of {list(_METRICS)} or a function, got {metric!r}.")
-
-    def between(x: Pairs, y: Pairs) -> FloatArray:
-        x, y = np.broadcast_arrays(x, y)
-        values = np.array(
-            [_distance(metric, a, b) for a, b in zip(x.reshape(-1, 2), y.reshape(-1, 2), strict=True)], dtype=float
-        )
-        return values.reshape(x.shape[:-1])
-
-    return Metric(getattr(metric, "__name__", "custom"), between)
+    return Metric(getattr(metric, "__name__", "custom"), metric)
 
 
 def _distance(metric: Callable[[FloatArray, FloatArray], float], x: FloatArray, y: FloatArray) -> float:
@@ -154,7 +180,11 @@ class Crossing:
         return p_value(draws, float(centre @ inverse @ centre))
 
 
-@dataclass(frozen=True, slots=True)
+Accepted = tuple[FloatArray, FloatArray] | None
+"""Candidates (k, 2) for F and how far (k,) the algorithms' risks may be off; None if no candidate passes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Fairest:
     """All that the data say about F and the algorithms' distances to it, whatever the level.
 
@@ -172,7 +202,6 @@ class Fairest:
     risks: FloatArray
     risk_noise: FloatArray
     n_obs: int
-    _known: dict[tuple[object, ...], tuple[FloatArray, FloatArray] | None] = field(default_factory=dict, compare=False)
 
     def distance_parts(self, metric: Metric, j: int, alpha: float) -> dict[Position, tuple[float, float] | None]:
         """Interval for the distance of algorithm ``j`` in every case that is left, None where nothing is accepted."""
@@ -218,23 +247,20 @@ class Fairest:
             parts[position] = None if found is None else np.column_stack([found[0].min(axis=0), found[0].max(axis=0)])
         return parts
 
-    def _accepted(
-        self, side: ExtremePoint, position: Position, algorithms: list[int], alpha: float
-    ) -> tuple[FloatArray, FloatArray] | None:
+    def _accepted(self, side: ExtremePoint, position: Position, algorithms: list[int], alpha: float) -> Accepted:
         """Candidates (k, 2) for F that are not rejected, and how far (k,) the algorithms' risks may then be off.
 
         The statistic adds to that of F the distance of the risks from their estimates, sqrt(n) sum |e~ - e^|.
         """
+        known = _SEARCHES.setdefault(self, {})
         key = (position, tuple(algorithms), alpha)
-        if key not in self._known:
+        if key not in known:
             noise = self.risk_noise[:, algorithms].sum(axis=1)
             own = np.vstack([self.point, self.risks[algorithms]])
-            self._known[key] = self._search(side, position == "above", own, noise, alpha)
-        return self._known[key]
+            known[key] = self._search(side, position == "above", own, noise, alpha)
+        return known[key]
 
-    def _search(
-        self, side: ExtremePoint, above: bool, own: FloatArray, noise: FloatArray, alpha: float
-    ) -> tuple[FloatArray, FloatArray] | None:
+    def _search(self, side: ExtremePoint, above: bool, own: FloatArray, noise: FloatArray, alpha: float) -> Accepted:
         """Look at a lattice, at the estimate and at the risks themselves, so that a distance of 0 is not overlooked."""
         ceiling = critical_value(side.largest_draws + noise, alpha)
         on_side = own[own[:, 1] >= own[:, 0]] if above else own[own[:, 1] <= own[:, 0]]
@@ -248,6 +274,10 @@ class Fairest:
             return None
         reach = room[kept] / np.sqrt(self.n_obs) if noise.any() else np.zeros(int(kept.sum()))
         return points[kept], reach
+
+
+_SEARCHES: WeakKeyDictionary[Fairest, dict[tuple[object, ...], Accepted]] = WeakKeyDictionary()
+"""Searches already done, for as long as the evidence they belong to is in use."""
 
 
 def fairest_evidence(

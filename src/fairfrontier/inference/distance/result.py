@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
 from ...arrays import FloatArray
 from ...data.checks import check_level
+from ...data.notebook import COLOURS, GREEN, GREY, ORANGE, Picture
+from ...data.reading import Label
+from ...data.result import ExplainedResult, PlainDict, Result, ResultsByName, axes_of, labels, plain, plain_items
 from ...errors import EmptySetWarning, InputError
 from ...frontier.sets import Position
-from ..p_values import confidence_text
+from ...wording import confidence_text
 from .estimates import Fairest, Method, Metric
 
 _CASES: dict[Position, str] = {
@@ -24,15 +26,21 @@ _CASES: dict[Position, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FairestPoint:
+EMPTY = (
+    "The confidence interval is empty (nan): no point passes the test of being the fairest one. The estimated support "
+    "function contradicts itself, which happens when the learner has found no usable signal."
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FairestPoint(Result):
     """The fairest attainable point: the risks with the smallest gap, and among those the lowest.
 
     ``risk`` (2,) is the estimate. ``weights`` (2,) are the weights of the two groups' risks, summing to 1 in absolute
     value, under which the rule that attains it is optimal; a negative weight works against a group.
     """
 
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     alpha: float
     n_boot: int
     _evidence: tuple[Fairest, ...]
@@ -63,12 +71,40 @@ class FairestPoint:
 
     def conf_int(self, alpha: float | None = None) -> FloatArray:
         """Intervals (2, 2), one row per group: the union over the cases; nan, with a warning, if nothing is left."""
-        level = self.alpha if alpha is None else check_level(alpha, self.n_boot)
-        ends = []
-        for evidence in self._evidence:
-            parts = [part for part in evidence.point_parts(_level(level, self._evidence)).values() if part is not None]
-            ends.append(_hull(parts))
-        return cast(FloatArray, np.median(ends, axis=0))
+        interval = self.interval_at(self.alpha if alpha is None else check_level(alpha, self.n_boot))
+        if np.isnan(interval).any():
+            _warn_of_nothing()
+        return interval
+
+    def interval_at(self, level: float) -> FloatArray:
+        """Intervals (2, 2) as `conf_int` has them, without any warning."""
+        within = _level(level, self._evidence)
+        hulls = np.array([_hull(evidence.point_parts(within)) for evidence in self._evidence])
+        interval: FloatArray = np.median(hulls, axis=0)
+        return interval
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "The fairest attainable point"
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "groups": labels(self.groups),
+            "alpha": self.alpha,
+            "risk": self.risk,
+            "interval": self.interval_at(self.alpha),
+            "weights": self.weights,
+            "direction": self.direction,
+            "ruled_out": self.ruled_out,
+            "n_boot": self.n_boot,
+        }
+
+    def _frame(self) -> pd.DataFrame:
+        return _fairest_frame(self, self.interval_at(self.alpha))
+
+    def _picture(self) -> Picture:
+        return _fairest_picture(self, self.interval_at(self.alpha))
 
     def at(self, alpha: float) -> FairestPoint:
         """The same draws judged at another level."""
@@ -76,35 +112,36 @@ class FairestPoint:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: risk, interval, weight."""
-        interval = self.conf_int()
-        return pd.DataFrame(
-            {"risk": self.risk, "low": interval[:, 0], "high": interval[:, 1], "weight": self.weights},
-            index=pd.Index(self.groups, name="group"),
-        )
+        return _fairest_frame(self, self.conf_int())
 
 
-@dataclass(frozen=True, slots=True)
-class DistanceInterval:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DistanceInterval(ExplainedResult):
     """Distance between an algorithm's risks and the fairest point, with its confidence interval.
 
     ``name`` and ``risk`` (2,) of the algorithm. The interval is the union over the cases of where the feasible set may
-    lie; `cases` tells what each contributed.
+    lie; `cases` lists what each contributed.
     """
 
     name: str
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     metric: Metric
     method: Method
     alpha: float
     n_boot: int
     _evidence: tuple[Fairest, ...]
     _central: int
-    _number: int
+    number: int
+
+    def difference_at(self, number: int, level: float) -> tuple[float, float]:
+        """Interval of this distance less that of the algorithm at position ``number`` among those asked about."""
+        within = _level(level, self._evidence)
+        return _union([e.difference_parts(self.metric, self.number, number, within) for e in self._evidence])
 
     @property
     def risk(self) -> FloatArray:
         """The algorithm's risks (2,)."""
-        risk: FloatArray = self._evidence[self._central].risks[self._number]
+        risk: FloatArray = self._evidence[self._central].risks[self.number]
         return risk
 
     @property
@@ -115,61 +152,74 @@ class DistanceInterval:
     @property
     def estimate(self) -> float:
         """Estimated distance; the median over repetitions."""
-        return float(np.median([self.metric.between(e.risks[self._number], e.point) for e in self._evidence]))
+        return float(np.median([self.metric.between(e.risks[self.number], e.point) for e in self._evidence]))
 
     @property
     def cases(self) -> dict[Position, str | tuple[float, float]]:
         """For each case its interval (of the most central repetition), or why it does not contribute."""
         evidence = self._evidence[self._central]
-        parts = evidence.distance_parts(self.metric, self._number, _level(self.alpha, self._evidence))
-        told: dict[Position, str | tuple[float, float]] = dict(evidence.ruled_out)
-        return told | {case: "no point passes the test" if part is None else part for case, part in parts.items()}
+        parts = evidence.distance_parts(self.metric, self.number, _level(self.alpha, self._evidence))
+        cases: dict[Position, str | tuple[float, float]] = dict(evidence.ruled_out)
+        return cases | {case: "no point passes the test" if part is None else part for case, part in parts.items()}
 
     def conf_int(self, alpha: float | None = None) -> tuple[float, float]:
         """Ends of the confidence interval of level 1 - alpha; nan, with a warning, if no case leaves anything."""
         level = self.alpha if alpha is None else check_level(alpha, self.n_boot)
+        low, high = self.interval_at(level)
+        if np.isnan(low):
+            _warn_of_nothing()
+        return low, high
+
+    def interval_at(self, level: float) -> tuple[float, float]:
+        """Ends of the interval as `conf_int` has them, without any warning."""
         within = _level(level, self._evidence)
-        return _union([evidence.distance_parts(self.metric, self._number, within) for evidence in self._evidence])
+        return _union([evidence.distance_parts(self.metric, self.number, within) for evidence in self._evidence])
 
     def at(self, alpha: float) -> DistanceInterval:
         """The same draws judged at another level."""
         return replace(self, alpha=check_level(alpha, self.n_boot))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the draws, as plain numbers and text."""
-        fairest = self.fairest
+    def _facts(self) -> dict[str, object]:
         return {
             "algorithm": self.name,
-            "groups": [str(label) for label in self.groups],
+            "groups": labels(self.groups),
             "metric": self.metric.name,
             "method": self.method,
             "alpha": self.alpha,
-            "risk": self.risk.tolist(),
+            "risk": self.risk,
             "estimate": self.estimate,
-            "interval": list(self.conf_int()),
-            "cases": {case: part if isinstance(part, str) else list(part) for case, part in self.cases.items()},
-            "fairest": {
-                "risk": fairest.risk.tolist(),
-                "interval": fairest.conf_int().tolist(),
-                "weights": fairest.weights.tolist(),
-            },
+            "interval": self.interval_at(self.alpha),
+            "cases": self.cases,
         }
+
+    def to_dict(self) -> PlainDict:
+        """Everything but the draws, as plain numbers and text."""
+        facts = self.fairest.to_dict()
+        return plain_items(self._facts()) | {
+            "interval": plain(self.conf_int()),
+            "fairest": {name: facts[name] for name in ("risk", "interval", "weights")},
+        }
+
+    def _verdict(self) -> str:
+        low, high = self.interval_at(self.alpha)
+        return f"Distance {self.estimate:.4g}, {confidence_text(self.alpha)} interval {low:.4g} to {high:.4g}"
+
+    def _picture(self) -> Picture:
+        plane = _fairest_picture(self.fairest, self.fairest.interval_at(self.alpha))
+        both = np.vstack([self.risk, self.fairest.risk])
+        return plane.line(both, GREY, "").points(self.risk[None], ORANGE, self.name)
 
     @property
     def heading(self) -> str:
         """The question that is answered."""
         return f"How far is {self.name} from the fairest attainable point?"
 
-    def summary(self) -> str:
-        """The heading and the sentences, one to a line."""
-        return "\n".join([self.heading, *self.sentences()])
-
     def sentences(self) -> list[str]:
         """Say in plain words what was estimated and what it does not show."""
         r, b = self.groups
-        low, high = self.conf_int()
+        low, high = self.interval_at(self.alpha)
         fairest = self.fairest
-        ends = fairest.conf_int()
+        ends = fairest.interval_at(self.alpha)
         lines = [
             f"Risks of {self.name}: group {r} {self.risk[0]:.4f}, group {b} {self.risk[1]:.4f}.",
             f"Fairest point: group {r} {fairest.risk[0]:.4f} ({ends[0, 0]:.4f} to {ends[0, 1]:.4f}), group {b} "
@@ -178,10 +228,12 @@ class DistanceInterval:
             f"Distance ({self.metric.name}): {self.estimate:.5f}, {confidence_text(self.alpha)} interval {low:.5f} to "
             f"{high:.5f}.",
         ]
+        if np.isnan(low):
+            lines.append(EMPTY)
         for case, part in self.cases.items():
             what = _CASES[case].format(r=r, b=b)
-            told = part if isinstance(part, str) else f"{part[0]:.5f} to {part[1]:.5f}"
-            lines.append(f"- Case that {what}: {told}.")
+            shown = part if isinstance(part, str) else f"{part[0]:.5f} to {part[1]:.5f}"
+            lines.append(f"- Case that {what}: {shown}.")
         lines.append(
             "A small distance does not make an algorithm fair, nor does a large one make it unlawful: the fairest "
             "point need not be accurate for either group, and it is the best that rules with these covariates attain."
@@ -189,8 +241,8 @@ class DistanceInterval:
         return lines
 
 
-@dataclass(frozen=True, slots=True)
-class DistanceDifference:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DistanceDifference(ExplainedResult):
     """Difference between two algorithms' distances to the fairest point, with its own interval."""
 
     first: str
@@ -198,6 +250,20 @@ class DistanceDifference:
     estimate: float
     interval: tuple[float, float]
     alpha: float
+
+    @property
+    def heading(self) -> str:
+        """The question that is answered."""
+        return f"Which is nearer to the fairest point, {self.first} or {self.second}?"
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "first": self.first,
+            "second": self.second,
+            "estimate": self.estimate,
+            "interval": self.interval,
+            "alpha": self.alpha,
+        }
 
     def summary(self) -> str:
         """The sentences as one paragraph."""
@@ -217,20 +283,19 @@ class DistanceDifference:
         return [difference, "The data do not show which of the two is nearer to the fairest point."]
 
 
-class DistanceIntervals(Mapping[str, DistanceInterval]):
+class DistanceIntervals(ResultsByName[DistanceInterval]):
     """Distances of several algorithms, from the same draws, by name."""
 
-    def __init__(self, intervals: Mapping[str, DistanceInterval]) -> None:
-        self._intervals = dict(intervals)
+    __slots__ = ()
 
-    def __getitem__(self, name: str) -> DistanceInterval:
-        return self._intervals[name]
+    @property
+    def heading(self) -> str:
+        """The question that is answered."""
+        return "How far are the algorithms from the fairest attainable point?"
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._intervals)
-
-    def __len__(self) -> int:
-        return len(self._intervals)
+    def at(self, alpha: float) -> DistanceIntervals:
+        """The same draws judged at another level."""
+        return DistanceIntervals({name: each.at(alpha) for name, each in self.items()})
 
     def difference(self, first: str, second: str, alpha: float | None = None) -> DistanceDifference:
         """Distance of one algorithm minus that of another.
@@ -238,32 +303,44 @@ class DistanceIntervals(Mapping[str, DistanceInterval]):
         Both are measured from the same fairest point, so this is sharper than comparing their intervals.
         """
         for name in (first, second):
-            if name not in self._intervals:
-                raise InputError("bad-option", f"There is no algorithm {name!r}; there are {list(self._intervals)}.")
-        one, other = self._intervals[first], self._intervals[second]
+            if name not in self:
+                raise InputError("bad-option", f"There is no algorithm {name!r}; there are {list(self)}.")
+        one, other = self[first], self[second]
         level = one.alpha if alpha is None else check_level(alpha, one.n_boot)
-        within = _level(level, one._evidence)
-        parts = [
-            evidence.difference_parts(one.metric, one._number, other._number, within) for evidence in one._evidence
-        ]
-        return DistanceDifference(first, second, one.estimate - other.estimate, _union(parts), level)
+        interval = one.difference_at(other.number, level)
+        if np.isnan(interval[0]):
+            _warn_of_nothing()
+        return DistanceDifference(first, second, one.estimate - other.estimate, interval, level)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per algorithm: risks, distance, interval."""
+        return self._rows({name: each.conf_int() for name, each in self.items()})
+
+    def _frame(self) -> pd.DataFrame:
+        return self._rows({name: each.interval_at(each.alpha) for name, each in self.items()})
+
+    def _rows(self, intervals: Mapping[str, tuple[float, float]]) -> pd.DataFrame:
         rows = {}
         for name, each in self.items():
-            low, high = each.conf_int()
+            low, high = intervals[name]
             risks = {f"risk {label}": value for label, value in zip(each.groups, each.risk, strict=True)}
             rows[name] = risks | {"distance": each.estimate, "low": low, "high": high}
         return pd.DataFrame(rows).T
 
-    def sentences(self) -> list[str]:
-        """The question and the sentences of every algorithm in turn."""
-        return [sentence for each in self.values() for sentence in (each.heading, *each.sentences())]
+    def _facts(self) -> dict[str, object]:
+        facts: dict[str, object] = {}
+        for name, each in self.items():
+            low, high = each.interval_at(each.alpha)
+            facts[str(name)] = f"{each.estimate:.5g} ({confidence_text(each.alpha)} interval {low:.5g} to {high:.5g})"
+        return facts
 
-    def summary(self) -> str:
-        """The summaries of all algorithms."""
-        return "\n\n".join(each.summary() for each in self.values())
+    def _picture(self) -> Picture | None:
+        plane = None
+        for colour, (name, each) in zip(COLOURS, self.items(), strict=False):
+            if plane is None:
+                plane = _fairest_picture(each.fairest, each.fairest.interval_at(each.alpha))
+            plane = plane.points(each.risk[None], colour, name)
+        return plane
 
 
 def _level(alpha: float, evidence: tuple[Fairest, ...]) -> float:
@@ -271,11 +348,12 @@ def _level(alpha: float, evidence: tuple[Fairest, ...]) -> float:
     return alpha if len(evidence) == 1 else alpha / 2.0
 
 
-def _hull(parts: list[Any]) -> FloatArray:
-    if not parts:
-        _warn_of_nothing()
+def _hull(parts: Mapping[Position, FloatArray | None]) -> FloatArray:
+    """Smallest intervals (2, 2) that hold the parts of every case; nan if there are none."""
+    kept = [part for part in parts.values() if part is not None]
+    if not kept:
         return np.full((2, 2), np.nan)
-    stacked = np.array(parts)
+    stacked = np.array(kept)
     return np.column_stack([stacked[:, :, 0].min(axis=0), stacked[:, :, 1].max(axis=0)])
 
 
@@ -284,17 +362,24 @@ def _union(parts: list[dict[Position, tuple[float, float] | None]]) -> tuple[flo
     ends = []
     for repetition in parts:
         kept = [part for part in repetition.values() if part is not None]
-        if not kept:
-            _warn_of_nothing()
         ends.append((min(p[0] for p in kept), max(p[1] for p in kept)) if kept else (np.nan, np.nan))
     low, high = np.median(ends, axis=0)
     return float(low), float(high)
 
 
-def _warn_of_nothing() -> None:
-    warnings.warn(
-        "The confidence interval is empty (nan): no point passes the test of being the fairest one. The estimated "
-        "support function contradicts itself, which happens when the learner has found no usable signal.",
-        EmptySetWarning,
-        stacklevel=4,
+def _fairest_frame(fairest: FairestPoint, interval: FloatArray) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"risk": fairest.risk, "low": interval[:, 0], "high": interval[:, 1], "weight": fairest.weights},
+        index=pd.Index(fairest.groups, name="group"),
     )
+
+
+def _fairest_picture(fairest: FairestPoint, interval: FloatArray) -> Picture:
+    (left, right), (bottom, top) = interval
+    box = np.array([[left, bottom], [right, bottom], [right, top], [left, top]])
+    plane = Picture(axes_of(fairest.groups)).area(box, GREEN, "interval of each risk")
+    return plane.points(fairest.risk[None], GREEN, "fairest point")
+
+
+def _warn_of_nothing() -> None:
+    warnings.warn(EMPTY, EmptySetWarning, stacklevel=3)

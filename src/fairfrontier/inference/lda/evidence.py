@@ -23,6 +23,7 @@ import numpy as np
 from ...arrays import FloatArray, IntArray
 from ...bootstrap.capacity import CappedContext
 from ...bootstrap.draws import DrawingContext, Draws
+from ...data.result import PlainDict, Result, plain_items
 from ...frontier.plane import U1, U2, improvement_support, off_breakpoint, unit_circle
 from ...frontier.support import group_means
 from ..p_values import ROUNDING, Decision, combine_repetitions, count_reaching, p_value, step_size
@@ -35,8 +36,8 @@ CLOSE = 1e-9
 """Directions that differ by less than this angle are not told apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class GainBound:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GainBound(Result):
     """Upper bound on what any alternative can gain, if the learner is consistent.
 
     D at ``direction`` is the largest gain in the sum of the two groups' risks weighted by -direction, both weights
@@ -47,14 +48,22 @@ class GainBound:
     estimate: float
     draws: FloatArray
 
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "What any alternative can gain at most"
+
+    def _facts(self) -> dict[str, object]:
+        return {"direction": self.direction, "estimate": self.estimate, "n_boot": len(self.draws)}
+
     def upper(self, alpha: float) -> float:
         """Upper confidence bound of level 1 - alpha, never below 0."""
         reach = np.quantile(self.estimate - self.draws, 1.0 - alpha, method="inverted_cdf")
         return max(0.0, self.estimate + float(reach))
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Evidence(Result):
     """Everything the data say about alternatives to one algorithm, whatever the level.
 
     ``statistic`` with its ``draws`` (B,) under the null and its parts; ``direction`` at which the test is
@@ -72,6 +81,28 @@ class Evidence:
     feasibility_p_value: float
     witness: Witness | None
     gain_bound: GainBound
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "Evidence on alternatives to one algorithm"
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "risk": self.risk,
+            "statistic": self.statistic,
+            "separation": self.separation,
+            "feasibility": self.feasibility,
+            "direction": self.direction,
+            "p_value": self.p_value,
+            "robust_p_value": self.robust_p_value,
+            "feasibility_p_value": self.feasibility_p_value,
+            "n_boot": len(self.draws),
+        }
+
+    def to_dict(self) -> PlainDict:
+        """Return plain numbers and text for JSON, with the witness and the bound on gains."""
+        return plain_items(self._facts() | {"witness": self.witness, "gain_bound": self.gain_bound})
 
 
 def robust_grid(n: int) -> FloatArray:

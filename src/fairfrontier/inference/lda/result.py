@@ -3,47 +3,63 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from ...arrays import FloatArray
 from ...data.checks import check_level
-from ..p_values import confidence_text, critical_value, critical_value_error, holm
+from ...data.notebook import COLOURS, GREEN, ORANGE, Picture
+from ...data.reading import Label
+from ...data.result import ExplainedResult, PlainDict, ResultsByName, axes_of, labels, plain_items
+from ...wording import confidence_text
+from ..p_values import critical_value, critical_value_error, holm
 from .evidence import Evidence, Method
-from .witness import Witness
+from .witness import Witness, selection_ratio
 
 Verdict = Literal["lda-shown", "no-evidence", "not-comparable"]
+VERDICTS: dict[Verdict, str] = {
+    "lda-shown": "A less discriminatory alternative is shown to exist.",
+    "no-evidence": "No evidence of a less discriminatory alternative.",
+    "not-comparable": "No verdict: the algorithm's risks lie outside the estimated feasible set.",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class LDATest:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LDATest(ExplainedResult):
     """Result of testing whether an algorithm has a less discriminatory alternative (LDA).
 
     The null hypothesis is that there is none. ``verdict`` is one of
 
     * ``"lda-shown"``: the robust test rejects, so an alternative exists that is no worse for either group
       and no less fair, and better in at least one respect. Never claimed on another test.
-    * ``"no-evidence"``: it does not; ``gain_bound`` tells what the data leave possible.
+    * ``"no-evidence"``: it does not; ``gain_bound`` is the largest gain with which the data are compatible.
     * ``"not-comparable"``: the algorithm's risks lie outside the estimated feasible set. The learner is too weak, or
       the algorithm uses information outside the covariates.
 
-    ``p_value`` belongs to ``method``; ``p_value_adjusted`` is Holm's over the algorithms tested together. The
-    alternatives considered treat at most a share ``capacity`` of people, if it is given, and keep to the bounds of the
-    fit, if ``bounded``. With several repetitions of the cross-fitting p-values combine them all, and everything else is
-    of the most central one.
+    ``p_value`` belongs to ``method``. ``p_value_adjusted`` and ``robust_p_value_adjusted`` are Holm's over the
+    ``tested_together`` algorithms of one call of `test_lda`; ``reject`` and ``verdict`` rest on them, so that the
+    chance of claiming an alternative for any algorithm that has none is at most ``alpha``. With one algorithm they are
+    the p-values themselves. Feasibility is judged without adjustment: it supports no claim, so calling more algorithms
+    "not-comparable" is the cautious side. Bounds on gains have level 1 - ``alpha`` for each algorithm by itself.
+
+    The alternatives considered select at most a share ``capacity`` of people, if it is given, and keep to the bounds of
+    the fit, if ``bounded``. With several repetitions of the cross-fitting p-values combine them all, and everything
+    else is of the most central one.
     """
 
     name: str
-    groups: tuple[Any, Any]
+    groups: tuple[Label, Label]
     method: Method
     alpha: float
     evidence: Evidence
     selection_rate: FloatArray | None
     p_value_adjusted: float
+    robust_p_value_adjusted: float
+    tested_together: int = 1
     capacity: float | None = None
     bounded: bool = False
 
@@ -84,12 +100,12 @@ class LDATest:
 
     @property
     def reject(self) -> bool:
-        """Whether the null of no LDA is rejected by ``method`` at level ``alpha``."""
-        return self.p_value <= self.alpha
+        """Whether the null of no LDA is rejected by ``method`` at level ``alpha``, adjusted for several algorithms."""
+        return self.p_value_adjusted <= self.alpha
 
     @property
     def critical_value(self) -> float:
-        """Value that the statistic must exceed."""
+        """Value that the statistic must exceed in a test of this algorithm alone."""
         return critical_value(self.draws, self.alpha)
 
     @property
@@ -99,8 +115,8 @@ class LDATest:
 
     @property
     def verdict(self) -> Verdict:
-        """One of three outcomes, never merged."""
-        if self.robust_p_value <= self.alpha:
+        """One of three outcomes, never merged; an LDA is claimed on the adjusted robust p-value."""
+        if self.robust_p_value_adjusted <= self.alpha:
             return "lda-shown"
         return "not-comparable" if self.evidence.feasibility_p_value <= self.alpha else "no-evidence"
 
@@ -111,7 +127,7 @@ class LDATest:
 
     @property
     def gain_bound(self) -> float | None:
-        """Largest improvement the data leave possible, if the learner is consistent; for "no-evidence" only.
+        """Largest improvement with which the data are compatible, if the learner is consistent; for "no-evidence" only.
 
         No alternative lowers the average of the two risks, weighted by ``gain_weights``, by more than this
         (level 1 - alpha).
@@ -130,110 +146,86 @@ class LDATest:
     @property
     def selection_ratio(self) -> float | None:
         """Smaller selection rate over the larger one, or None for risks without decisions."""
-        return None if self.selection_rate is None else _ratio(self.selection_rate)
+        return None if self.selection_rate is None else selection_ratio(self.selection_rate)
 
     @property
     def limits(self) -> str:
         """What limits the rules that the algorithm is compared with, in words; empty if nothing does."""
-        capacity = [] if self.capacity is None else [f"at most {100 * self.capacity:.4g}% of people treated"]
-        return ", ".join(capacity + ["bounds on the chance of treatment"] * self.bounded)
+        capacity = [] if self.capacity is None else [f"at most {100 * self.capacity:.4g}% of people selected"]
+        return ", ".join(capacity + ["bounds on the chance of being selected"] * self.bounded)
 
     def at(self, alpha: float) -> LDATest:
         """The same evidence judged at another level."""
         return replace(self, alpha=check_level(alpha, len(self.draws)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the draws, as plain numbers and text."""
-        r, b = (str(label) for label in self.groups)
-        result: dict[str, Any] = {
+    def _facts(self) -> dict[str, object]:
+        facts: dict[str, object] = {
             "algorithm": self.name,
-            "groups": [r, b],
+            "groups": labels(self.groups),
+            "verdict": self.verdict,
             "method": self.method,
             "alpha": self.alpha,
-            "verdict": self.verdict,
+            "risk": self.risk,
             "statistic": self.statistic,
+            "p_value": self.p_value,
+        }
+        if self.tested_together > 1:
+            facts |= {"p_value_adjusted": self.p_value_adjusted, "tested_together": self.tested_together}
+        if self.method != "robust":
+            facts["robust_p_value_adjusted"] = self.robust_p_value_adjusted
+        return facts
+
+    def to_dict(self) -> PlainDict:
+        """Everything but the draws, as plain numbers and text."""
+        more: dict[str, object] = {
+            "tested_together": self.tested_together,
+            "p_value_adjusted": self.p_value_adjusted,
+            "robust_p_value": self.robust_p_value,
+            "robust_p_value_adjusted": self.robust_p_value_adjusted,
+            "feasibility_p_value": self.evidence.feasibility_p_value,
+            "reject": self.reject,
             "separation": self.separation,
             "feasibility": self.feasibility,
             "critical_value": self.critical_value,
             "critical_value_error": self.critical_value_error,
-            "p_value": self.p_value,
-            "p_value_adjusted": self.p_value_adjusted,
-            "robust_p_value": self.robust_p_value,
-            "feasibility_p_value": self.evidence.feasibility_p_value,
-            "reject": self.reject,
             "n_boot": len(self.draws),
             "capacity": self.capacity,
             "bounded": self.bounded,
-            "risk": self.risk.tolist(),
-            "selection_rate": None if self.selection_rate is None else self.selection_rate.tolist(),
+            "selection_rate": self.selection_rate,
             "selection_ratio": self.selection_ratio,
             "gain_bound": self.gain_bound,
-            "gain_weights": self.gain_weights.tolist(),
+            "gain_weights": self.gain_weights,
             "witness": None,
         }
         if (w := self.witness) is not None:
-            result["witness"] = {
-                "directions": w.directions.tolist(),
-                "shares": w.shares.tolist(),
-                "risk": w.risk.tolist(),
-                "gain": w.gain.tolist(),
-                "lower_bounds": w.lower_bounds(self.alpha).tolist(),
-                "intervals": w.intervals(self.alpha).tolist(),
+            more["witness"] = w.to_dict() | {
+                "lower_bounds": w.lower_bounds(self.alpha),
+                "intervals": w.intervals(self.alpha),
                 "confirmed": w.confirmed(self.alpha),
-                "selection_rate": w.selection_rate.tolist(),
-                "selection_ratio": _ratio(w.selection_rate),
             }
-        return result
+        return plain_items(self._facts() | more)
 
     def to_json(self) -> str:
         """`to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=1)
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     @property
     def heading(self) -> str:
         """The question that is answered."""
         return f"Is there a less discriminatory alternative to {self.name}?"
 
-    def summary(self) -> str:
-        """The heading and the sentences, one to a line."""
-        return "\n".join([self.heading, *self.sentences()])
-
     def sentences(self) -> list[str]:
         """Say in plain words what the test shows and what it does not show."""
         r, b = self.groups
-        level = confidence_text(self.alpha)
         lines = [
             f"Risks: group {r} {self.risk[0]:.4f}, group {b} {self.risk[1]:.4f}, "
             f"gap {self.risk[0] - self.risk[1]:+.4f}.",
             f"Test ({self.method}): statistic {self.statistic:.3f}, critical value {self.critical_value:.3f} at "
-            f"alpha {self.alpha:g}, p-value {self.p_value:.4f}"
-            + (f" (Holm {self.p_value_adjusted:.4f})" if self.p_value_adjusted != self.p_value else "")
-            + (f"; robust p-value {self.robust_p_value:.4f}" if self.method != "robust" else "")
+            f"alpha {self.alpha:g}, p-value {self._adjusted_text(self.p_value, self.p_value_adjusted)}"
+            + (f"; robust p-value {self._robust_text()}" if self.method != "robust" else "")
             + ".",
+            *self._finding(),
         ]
-        if self.verdict == "lda-shown":
-            lines.append(
-                "Shown: some rule based on the covariates used here is no worse for either group and no less "
-                "fair, and better in at least one of these respects."
-            )
-            if (w := self.witness) is not None:
-                lines += _describe(w, self.groups, self.alpha, level)
-        elif self.verdict == "not-comparable":
-            lines.append(
-                "The comparison does not apply: the algorithm's risks lie outside the estimated feasible set (p-value "
-                f"{self.evidence.feasibility_p_value:.4f}). Either the learner is too weak to reach them or "
-                "the algorithm uses information outside the covariates"
-                + (f", or the limits set on the rules ({limits}) exclude it" if (limits := self.limits) else "")
-                + "; try a stronger learner, or add the "
-                "algorithm's own score as a covariate. This shows neither an alternative nor its absence."
-            )
-        else:
-            weights = self.gain_weights
-            lines.append(
-                "No evidence of one. This does not show that none exists: if the learner is consistent, the data "
-                f"leave possible at most {self.gain_bound:.4f} ({level} bound) in the average of the two risks "
-                f"weighted {weights[0]:.2f} ({r}) to {weights[1]:.2f} ({b})."
-            )
         if self.selection_rate is not None:
             lines.append(_rates("The algorithm", self.selection_rate, self.groups))
         lines.append(
@@ -243,8 +235,48 @@ class LDATest:
         )
         return lines
 
+    def _finding(self) -> list[str]:
+        """Sentences on the verdict."""
+        if self.verdict == "lda-shown":
+            shown = (
+                "Shown: some rule based on the covariates used here is no worse for either group and no less "
+                "fair, and better in at least one of these respects."
+            )
+            return [shown, *([] if (w := self.witness) is None else _describe(w, self.groups, self.alpha))]
+        if self.verdict == "not-comparable":
+            return [
+                "The comparison does not apply: the algorithm's risks lie outside the estimated feasible set (p-value "
+                f"{self.evidence.feasibility_p_value:.4f}). Either the learner is too weak to reach them or "
+                "the algorithm uses information outside the covariates"
+                + (f", or the limits set on the rules ({limits}) exclude it" if (limits := self.limits) else "")
+                + "; try a stronger learner, or add the "
+                "algorithm's own score as a covariate. This shows neither an alternative nor its absence."
+            ]
+        (r, b), weights = self.groups, self.gain_weights
+        return [
+            "No evidence of one. This does not show that none exists: if the learner is consistent, the data are "
+            f"compatible with a reduction of at most {self.gain_bound:.4f} ({confidence_text(self.alpha)} bound) in "
+            f"the average of the two risks weighted {weights[0]:.2f} ({r}) to {weights[1]:.2f} ({b})."
+        ]
 
-def _describe(w: Witness, groups: tuple[Any, Any], alpha: float, level: str) -> list[str]:
+    def _adjusted_text(self, value: float, adjusted: float) -> str:
+        if self.tested_together == 1:
+            return f"{value:.4f}"
+        return f"{value:.4f} ({adjusted:.4f} after adjusting for {self.tested_together} algorithms)"
+
+    def _robust_text(self) -> str:
+        return self._adjusted_text(self.robust_p_value, self.robust_p_value_adjusted)
+
+    def _verdict(self) -> str:
+        return VERDICTS[self.verdict]
+
+    def _picture(self) -> Picture:
+        plane = Picture(axes_of(self.groups)).points(self.risk[None], ORANGE, self.name)
+        return plane if (w := self.witness) is None else plane.points(w.risk[None], GREEN, "an alternative")
+
+
+def _describe(w: Witness, groups: tuple[Label, Label], alpha: float) -> list[str]:
+    level = confidence_text(alpha)
     bounds = w.lower_bounds(alpha)
     names = (f"group {groups[0]}", f"group {groups[1]}", "the gap")
     gains = ", ".join(
@@ -266,49 +298,91 @@ def _describe(w: Witness, groups: tuple[Any, Any], alpha: float, level: str) -> 
     ]
 
 
-def _rates(who: str, rates: FloatArray, groups: tuple[Any, Any]) -> str:
+def _rates(who: str, rates: FloatArray, groups: tuple[Label, Label]) -> str:
     return (
         f"{who} selects {rates[0]:.1%} of group {groups[0]} and {rates[1]:.1%} of group {groups[1]} "
-        f"(ratio {_ratio(rates):.2f})."
+        f"(ratio {selection_ratio(rates):.2f})."
     )
 
 
-def _ratio(rates: FloatArray) -> float:
-    return float(rates.min() / rates.max()) if rates.max() > 0.0 else 1.0
-
-
-class LDATests(Mapping[str, LDATest]):
+class LDATests(ResultsByName[LDATest]):
     """Results for several algorithms tested on the same draws, by name."""
 
-    def __init__(self, tests: Mapping[str, LDATest]) -> None:
-        self._tests = dict(tests)
+    __slots__ = ()
 
-    def __getitem__(self, name: str) -> LDATest:
-        return self._tests[name]
+    @property
+    def heading(self) -> str:
+        """The question that is answered."""
+        return "Is there a less discriminatory alternative?"
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tests)
-
-    def __len__(self) -> int:
-        return len(self._tests)
+    def at(self, alpha: float) -> LDATests:
+        """The same evidence judged at another level."""
+        return LDATests({name: test.at(alpha) for name, test in self.items()})
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per algorithm."""
-        columns = ("verdict", "statistic", "critical_value", "p_value", "p_value_adjusted", "robust_p_value")
+        """One row per algorithm; the adjusted p-values are those on which verdict and rejection rest."""
         return pd.DataFrame(
-            {name: {column: getattr(test, column) for column in columns} for name, test in self.items()}
+            {
+                name: {
+                    "verdict": test.verdict,
+                    "reject": test.reject,
+                    "statistic": test.statistic,
+                    "critical_value": test.critical_value,
+                    "p_value": test.p_value,
+                    "p_value_adjusted": test.p_value_adjusted,
+                    "robust_p_value": test.robust_p_value,
+                    "robust_p_value_adjusted": test.robust_p_value_adjusted,
+                }
+                for name, test in self.items()
+            }
         ).T
 
-    def sentences(self) -> list[str]:
-        """The question and the sentences of every algorithm in turn."""
-        return [sentence for test in self.values() for sentence in (test.heading, *test.sentences())]
+    def _frame(self) -> pd.DataFrame:
+        return self.to_frame()[["verdict", "statistic", "critical_value", "p_value", "p_value_adjusted"]]
 
-    def summary(self) -> str:
-        """The summaries of all algorithms."""
-        return "\n\n".join(test.summary() for test in self.values())
+    def _facts(self) -> dict[str, object]:
+        return {
+            str(name): f"{test.verdict}, p-value {test.p_value:.4g} (adjusted {test.p_value_adjusted:.4g})"
+            for name, test in self.items()
+        }
+
+    def _picture(self) -> Picture | None:
+        plane = None
+        for colour, (name, test) in zip(COLOURS, self.items(), strict=False):
+            plane = (plane or Picture(axes_of(test.groups))).points(test.risk[None], colour, name)
+        return plane
 
 
-def adjust(tests: list[LDATest]) -> list[LDATest]:
-    """Set Holm's adjusted p-values over tests made together."""
-    adjusted = holm(np.array([test.p_value for test in tests]))
-    return [replace(test, p_value_adjusted=float(p)) for test, p in zip(tests, adjusted, strict=True)]
+def judge(
+    names: Sequence[str],
+    found: Sequence[Evidence],
+    selection_rates: Sequence[FloatArray | None],
+    *,
+    groups: tuple[Label, Label],
+    method: Method,
+    alpha: float,
+    capacity: float | None = None,
+    bounded: bool = False,
+) -> LDATests:
+    """Judge algorithms tested together by their evidence, with Holm's adjustment of both p-values; by name."""
+    adjusted = holm(np.array([evidence.p_value for evidence in found]))
+    robust = holm(np.array([evidence.robust_p_value for evidence in found]))
+    tests = [
+        LDATest(
+            name=name,
+            groups=groups,
+            method=method,
+            alpha=alpha,
+            evidence=evidence,
+            selection_rate=rates,
+            p_value_adjusted=p,
+            robust_p_value_adjusted=robust_p,
+            tested_together=len(found),
+            capacity=capacity,
+            bounded=bounded,
+        )
+        for name, evidence, rates, p, robust_p in zip(
+            names, found, selection_rates, adjusted.tolist(), robust.tolist(), strict=True
+        )
+    ]
+    return LDATests({test.name: test for test in tests})

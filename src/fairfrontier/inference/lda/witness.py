@@ -9,6 +9,7 @@ import numpy as np
 
 from ...arrays import FloatArray
 from ...bootstrap.capacity import CappedArcs, CappedFunction
+from ...data.result import Result
 from ...frontier.plane import unit_circle
 from ...frontier.support import Arcs, SupportFunction, group_means
 from ..p_values import ROUNDING, step_size
@@ -89,12 +90,12 @@ def _largest_smallest_gain(points: FloatArray, e_star: FloatArray) -> tuple[int,
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Witness(Result):
     """An alternative inside the improvement set of an algorithm, with what the data say about it.
 
     ``gain`` (3,): estimated gains for the first group, the second group and in the gap; ``gain_draws``
-    (B, 3) their bootstrap distribution. ``directions`` and ``shares`` tell the rule or mixture.
+    (B, 3) their bootstrap distribution. ``directions`` and ``shares`` define the rule or mixture.
     """
 
     directions: FloatArray
@@ -103,6 +104,26 @@ class Witness:
     selection_rate: FloatArray
     gain: FloatArray
     gain_draws: FloatArray
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "An alternative that improves on the algorithm"
+
+    @property
+    def selection_ratio(self) -> float:
+        """Smaller selection rate over the larger one."""
+        return selection_ratio(self.selection_rate)
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "directions": self.directions,
+            "shares": self.shares,
+            "risk": self.risk,
+            "gain": self.gain,
+            "selection_rate": self.selection_rate,
+            "selection_ratio": self.selection_ratio,
+        }
 
     def lower_bounds(self, alpha: float) -> FloatArray:
         """Lower confidence bounds (3,) for all three gains together.
@@ -133,6 +154,11 @@ class Witness:
     def confirmed(self, alpha: float) -> bool:
         """Whether all three lower bounds clear zero."""
         return bool((self.lower_bounds(alpha) > 0.0).all())
+
+
+def selection_ratio(rates: FloatArray) -> float:
+    """Smallest selection rate over the largest; 1 where nobody is selected."""
+    return float(rates.min() / rates.max()) if rates.max() > 0.0 else 1.0
 
 
 def make_witness(

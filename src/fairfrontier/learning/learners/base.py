@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from ...arrays import ArrayLike, FloatArray, IntArray
+from ...arrays import FloatArray, IntArray
+from ...data.reading import Table
 from ...errors import InputError
 from .estimators import Family, GroupPrediction, take_rows, weight_keywords
 
@@ -35,7 +36,7 @@ class TrainingRows:
         Numbers of the clusters, whose rows belong into the same inner fold; None when the user gave none.
     """
 
-    X: Any
+    X: Table
     dl: FloatArray
     group: IntArray
     n_groups: int
@@ -84,7 +85,7 @@ class Prediction:
 class FittedPart(Protocol):
     """A fitted component of a learner."""
 
-    def predict(self, X: ArrayLike) -> Any:
+    def predict(self, X: Table) -> Any:
         """Return what `Learner.combine` needs from this component at the rows of X."""
         ...
 
@@ -135,7 +136,7 @@ class FittedLearner:
     learner: Learner
     parts: Mapping[Component, FittedPart]
 
-    def predict(self, X: ArrayLike) -> Prediction:
+    def predict(self, X: Table) -> Prediction:
         """Predict at the rows of X."""
         return self.learner.combine({name: part.predict(X) for name, part in self.parts.items()})
 
@@ -262,22 +263,37 @@ class FactoredLearner(Learner):
         """The model of the group, and one of the loss difference within each group."""
         return ("group", *range(n_groups))
 
+    def check(self, rows: TrainingRows) -> None:
+        """Refuse more than two groups without a classifier, which alone can model them."""
+        if rows.n_groups > 2 and self.family.classifier is None:
+            raise InputError(
+                "bad-learner",
+                f"The learner {self.name!r} has no classifier, and there are {rows.n_groups} groups to be modelled: "
+                "give its family a classifier, or choose two groups.",
+            )
+
     def tune(self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
         """Tune the model of the group, or of the loss difference within one group."""
         used, v = _factor(component, rows)
-        return self.family.tune(used.X, v, used.weight, seed, used.clusters)
+        return self._family(component, rows).tune(used.X, v, used.weight, seed, used.clusters)
 
     def fit(
         self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
     ) -> FittedPart:
         """Fit the model of the group, or of the loss difference within one group."""
         used, v = _factor(component, rows)
-        return self.family.fit(used.X, v, used.weight, seed, tuning, used.clusters)
+        return self._family(component, rows).fit(used.X, v, used.weight, seed, tuning, used.clusters)
 
     def combine(self, parts: Mapping[Component, Any]) -> Prediction:
         """Multiply the factors."""
         p = _group_probabilities(parts["group"], len(parts) - 1)
         return Prediction(tuple(_product(p[:, code], parts[code]) for code in range(p.shape[1])), p)
+
+    def _family(self, component: Component, rows: TrainingRows) -> Family:
+        """Return the kind of model of a factor: groups are classes, however many there are."""
+        if component == "group" and rows.n_groups > self.family.max_values:
+            return replace(self.family, max_values=rows.n_groups)
+        return self.family
 
 
 def group_code(component: Component) -> int:
@@ -290,9 +306,8 @@ def group_code(component: Component) -> int:
 def _factor(component: Component, rows: TrainingRows) -> tuple[TrainingRows, FloatArray]:
     """Return the rows that a factor is learned from, and the variable it models."""
     if component == "group":
-        return rows, (rows.n_groups - 1 - rows.group).astype(
-            np.float64
-        )  # two groups: 1 for the first one, 0 for the other
+        # of two groups: 1 for the first one, 0 for the other
+        return rows, (rows.n_groups - 1 - rows.group).astype(np.float64)
     members = rows.members(group_code(component))
     return members, members.dl
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from ...arrays import ArrayLike, FloatArray, IntArray
+from ...arrays import FloatArray, IntArray
+from ...data.reading import Table
 from ...errors import InputError
 from ..folds import deal_training_rows
 from .base import (
@@ -78,7 +79,7 @@ class _ResidualPart:
     linear: tuple[Any, Any]
     covariate: int | None
 
-    def predict(self, X: ArrayLike) -> ResidualPrediction:
+    def predict(self, X: Table) -> ResidualPrediction:
         """Predict the variable from the other covariates at the rows of X."""
         first, second, rest = _split_columns(X, self.linear)
         observed = None if self.covariate is None else (first, second)[self.covariate]
@@ -157,14 +158,14 @@ class PartiallyLinearLearner(Learner):
             details += [(code, "alpha", float(alpha)), (code, "beta", float(beta))]
         return Prediction(tuple(means), details=tuple(details))
 
-    def _variable(self, component: Component, rows: TrainingRows) -> tuple[FloatArray, Any]:
+    def _variable(self, component: Component, rows: TrainingRows) -> tuple[FloatArray, Table]:
         first, second, rest = _split_columns(rows.X, self.linear)
         if isinstance(component, int):
             return rows.z(component), rest
         return (first, second)[LINEAR.index(component)], rest
 
 
-def _split_columns(X: ArrayLike, linear: tuple[Any, Any]) -> tuple[FloatArray, FloatArray, Any]:
+def _split_columns(X: Table, linear: tuple[Any, Any]) -> tuple[FloatArray, FloatArray, Table]:
     """Separate the two linear covariates from the others."""
     names = list(X.columns) if isinstance(X, pd.DataFrame) else list(range(X.shape[1]))
     positions = []
@@ -226,7 +227,7 @@ class _MemberPart:
     z: FloatArray
     weight: FloatArray | None
 
-    def predict(self, X: ArrayLike) -> MemberPrediction:
+    def predict(self, X: Table) -> MemberPrediction:
         """Predict at the rows of X, and hand on the inner predictions."""
         return MemberPrediction(self.fitted.predict(X), self.inner, self.z, self.weight)
 

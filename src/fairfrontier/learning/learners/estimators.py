@@ -13,7 +13,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import has_fit_parameter
 
-from ...arrays import ArrayLike, FloatArray, IntArray
+from ...arrays import FloatArray, IntArray
+from ...data.reading import Table
 from ...errors import InputError, LearnerError
 from ..folds import deal_training_rows
 
@@ -21,7 +22,7 @@ TUNING_FOLDS = 3
 """Folds of the search over a grid of parameters."""
 
 
-def take_rows(X: ArrayLike, rows: IntArray) -> Any:
+def take_rows(X: Table, rows: IntArray) -> Table:
     """Select rows of a data frame or an array by position."""
     return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
 
@@ -40,7 +41,7 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, standardise: bool = False) -> None:
         self.standardise = standardise
 
-    def fit(self, X: ArrayLike, y: ArrayLike = None, sample_weight: FloatArray | None = None) -> "NumericColumns":
+    def fit(self, X: Table, y: object = None, sample_weight: FloatArray | None = None) -> "NumericColumns":
         """Learn the categories, and the means and scales if asked for."""
         if isinstance(X, pd.DataFrame):
             self.columns_: list[Any] = list(X.columns)
@@ -70,12 +71,12 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.scale_ = np.where(scale > 1e-12 * np.maximum(np.abs(self.mean_), 1.0), scale, 1.0)
         return self
 
-    def transform(self, X: ArrayLike) -> FloatArray:
+    def transform(self, X: Table) -> FloatArray:
         """Return the covariates as a float array."""
         values = self._numbers(X)
         return (values - self.mean_) / self.scale_ if self.standardise else values
 
-    def _numbers(self, X: ArrayLike) -> FloatArray:
+    def _numbers(self, X: Table) -> FloatArray:
         columns: list[Any] = list(X.columns if isinstance(X, pd.DataFrame) else range(np.shape(X)[1]))
         if columns != self.columns_:
             raise InputError(
@@ -135,7 +136,7 @@ class FittedModel:
     estimator: Any
     values: FloatArray | None
 
-    def grow(self, X: ArrayLike, z: FloatArray, weight: FloatArray | None, parameters: Mapping[str, Any]) -> None:
+    def grow(self, X: Table, z: FloatArray, weight: FloatArray | None, parameters: Mapping[str, Any]) -> None:
         """Fit on, on the same rows, to a later stage; a constant stays what it is."""
         if self.estimator is None:
             return
@@ -144,7 +145,7 @@ class FittedModel:
         keywords = {} if weight is None else dict.fromkeys(weight_keywords(self.estimator), weight)
         self.estimator.fit(X, target, **keywords)
 
-    def predict(self, X: ArrayLike) -> GroupPrediction:
+    def predict(self, X: Table) -> GroupPrediction:
         """Predict the variable at the rows of X."""
         n = X.shape[0]
         if self.values is None:
@@ -216,7 +217,7 @@ class Family:
 
     def fit(
         self,
-        X: ArrayLike,
+        X: Table,
         z: FloatArray,
         weight: FloatArray | None,
         seed: np.random.SeedSequence,
@@ -249,7 +250,7 @@ class Family:
 
     def tune(
         self,
-        X: ArrayLike,
+        X: Table,
         z: FloatArray,
         weight: FloatArray | None,
         seed: np.random.SeedSequence,
@@ -268,7 +269,7 @@ class Family:
 
     def _search(
         self,
-        X: ArrayLike,
+        X: Table,
         z: FloatArray,
         weight: FloatArray | None,
         seed: np.random.SeedSequence,
@@ -302,8 +303,8 @@ class Family:
 
 
 def _weighted_rows(
-    X: ArrayLike, z: FloatArray, weight: FloatArray | None, clusters: IntArray | None
-) -> tuple[ArrayLike, FloatArray, FloatArray | None, IntArray | None]:
+    X: Table, z: FloatArray, weight: FloatArray | None, clusters: IntArray | None
+) -> tuple[Table, FloatArray, FloatArray | None, IntArray | None]:
     """Leave out rows without weight."""
     if weight is None or (weight > 0).all():
         return X, z, weight, clusters

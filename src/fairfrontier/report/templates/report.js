@@ -2,7 +2,7 @@
 (function () {
   const record = JSON.parse(document.getElementById("record").textContent);
   const element = (id) => document.getElementById(id);
-  const [plot, weight, chosen, view, theme] = ["plot", "weight", "algorithm", "view", "theme"].map(element);
+  const [plot, weight, picker, view, theme] = ["plot", "weight", "algorithm", "view", "theme"].map(element);
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   const PRINTED = { width: 600, height: 520 };
   const hidden = new Set();
@@ -35,12 +35,12 @@
   const BEST = ["circle", "square", "diamond"], LETTERS = ["R", "B", "F"], PLACES = ["middle left", "bottom right", "top center"];
   const SYMBOLS = ["star", "triangle-up", "triangle-down", "cross", "x", "pentagon", "hexagram", "bowtie"];
 
-  const about = (first, point, q, treated) => [
+  const about = (first, point, q, rates) => [
     first, q ? `direction ${pair(q)}` : "", `risk of ${r} ${risk(point[0])}, of ${b} ${risk(point[1])}`,
-    treated ? `selected: ${percent(treated[0])} of ${r}, ${percent(treated[1])} of ${b}` : "",
+    rates ? `selection rate: ${percent(rates[0])} of ${r}, ${percent(rates[1])} of ${b}` : "",
   ].filter((line) => line).join("<br>");
   const rule = () => record.rules[Number(weight.value)];
-  const aboutRule = () => about("rule of the slider", rule().risk, rule().direction, rule().treated);
+  const aboutRule = () => about("rule of the slider", rule().risk, rule().direction, rule().selection_rate);
 
   // Parts of the picture: a key, words for the legend, how the legend shows it, and what plotly draws.
   function makeParts() {
@@ -61,13 +61,13 @@
       add("region", `frontier: ${percent(1 - record.alpha, 0)} confidence set, pointwise`, { fill: c.region, line: c.border },
         area(record.picture.region, c.region, c.border, "dot"));
     }
-    const selected = chosen ? record.algorithms[Number(chosen.value)] : null;
-    if (selected && selected.improving.length > 2) {
-      add("better", `no worse than ${short(selected.name, 60)} in any respect (estimate)`, { fill: c.better, line: c.gain },
-        area([selected.improving], c.better, c.gain));
+    const current = picker ? record.algorithms[Number(picker.value)] : null;
+    if (current && current.improving.length > 2) {
+      add("better", `no worse than ${short(current.name, 60)} in any respect (estimate)`, { fill: c.better, line: c.gain },
+        area([current.improving], c.better, c.gain));
     }
     add("frontier", "frontier (estimate)", { stroke: c.curve }, points(
-      curve.map((p) => p.risk[0]), curve.map((p) => p.risk[1]), curve.map((p) => about("frontier", p.risk, p.direction, p.treated)),
+      curve.map((p) => p.risk[0]), curve.map((p) => p.risk[1]), curve.map((p) => about("frontier", p.risk, p.direction, p.selection_rate)),
       { mode: "lines", line: { color: c.curve, width: 3.5 } }));
     record.points.forEach((p, i) => add(`best-${i}`, `${LETTERS[i]}: ${short(p.name, 60)}`, { symbol: BEST[i], fill: c.curve }, points(
       [p.risk[0]], [p.risk[1]], [about(label(p.name), p.risk, p.direction)],
@@ -75,12 +75,12 @@
         marker: { color: c.curve, size: 10, symbol: BEST[i], line: { color: c.paper, width: 1 } } })));
     record.algorithms.forEach((a, i) => {
       const bar = (k) => ({
-        type: "data", symmetric: false, array: [a["risk interval"][k][1] - a.risk[k]],
-        arrayminus: [a.risk[k] - a["risk interval"][k][0]], color: c.algorithm, thickness: 1.4, width: 5 });
+        type: "data", symmetric: false, array: [a.risk_interval[k].high - a.risk[k]],
+        arrayminus: [a.risk[k] - a.risk_interval[k].low], color: c.algorithm, thickness: 1.4, width: 5 });
       const symbol = SYMBOLS[i % SYMBOLS.length];
       add(`algorithm-${i}`, short(a.name, 60), { symbol, fill: c.algorithm }, points(
-        [a.risk[0]], [a.risk[1]], [about(label(a.name), a.risk, null, a.treated)],
-        { error_x: bar(0), error_y: bar(1), marker: { color: c.algorithm, size: a === selected ? 16 : 12, symbol, line: { color: c.paper, width: 1 } } }));
+        [a.risk[0]], [a.risk[1]], [about(label(a.name), a.risk, null, a.selection_rate)],
+        { error_x: bar(0), error_y: bar(1), marker: { color: c.algorithm, size: a === current ? 16 : 12, symbol, line: { color: c.paper, width: 1 } } }));
     });
     add("rule", "rule of the slider", { symbol: "circle-open", line: c.rule }, points(
       [rule().risk[0]], [rule().risk[1]], [aboutRule()],
@@ -92,7 +92,7 @@
     const what = view.value, points = record.points.map((p) => p.risk);
     points.push(...(what === "all" ? record.picture.set : record.picture.frontier.map((p) => p.risk)));
     if (what !== "frontier") record.algorithms.forEach((a) => points.push(
-      a.risk, a["risk interval"].map((one) => one[0]), a["risk interval"].map((one) => one[1])));
+      a.risk, a.risk_interval.map((one) => one.low), a.risk_interval.map((one) => one.high)));
     const values = points.flat();
     let low = Math.min(...values), high = Math.max(...values);
     const space = (what === "all" ? 0.05 : 0.15) * (high - low || 0.1);
@@ -174,7 +174,7 @@
       cell.dataset.value = value === null ? "" : String(value);
     });
     element("rule-words").textContent = `Risk of ${one} ${risk(found.risk[0])}, of ${other} ${risk(found.risk[1])}. ` +
-      `Selected: ${percent(found.treated[0])} and ${percent(found.treated[1])}.`;
+      `Selection rate: ${percent(found.selection_rate[0])} and ${percent(found.selection_rate[1])}.`;
   }
 
   function moveRule() {
@@ -206,7 +206,7 @@
   }
 
   weight.addEventListener("input", moveRule);
-  if (chosen) chosen.addEventListener("change", draw);
+  if (picker) picker.addEventListener("change", draw);
   view.addEventListener("change", reset);
   theme.addEventListener("click", () => setTheme(!dark));
   system.addEventListener("change", (event) => setTheme(event.matches));

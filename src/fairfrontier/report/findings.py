@@ -1,0 +1,102 @@
+"""The questions of a report, each asked once of a fitted `FairFrontier`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..arrays import ArrayLike
+from ..data.risks import Risks
+from ..errors import InputError
+from ..inference.distance.result import DistanceInterval, DistanceIntervals
+from ..inference.group_skew import GroupSkewTest
+from ..inference.lda.result import LDATest, LDATests
+from ..inference.regions import FrontierRegion
+from ..rules.alternatives import Alternatives
+
+if TYPE_CHECKING:
+    from ..estimator import FairFrontier
+
+N_ALTERNATIVES = 8
+"""Alternatives listed per algorithm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """The answers: for each algorithm its risks, test, distance and alternatives, by name; and what concerns them all.
+
+    ``capacity`` limits tests, alternatives and what is drawn; ``region`` is None if it was not asked for.
+    """
+
+    capacity: float | None
+    risks: Mapping[str, Risks]
+    tests: LDATests
+    distances: DistanceIntervals
+    alternatives: Mapping[str, Alternatives]
+    skew: GroupSkewTest
+    region: FrontierRegion | None
+
+
+def ask(
+    ff: FairFrontier,
+    algorithms: Mapping[str, ArrayLike],
+    *,
+    randomised: bool = False,
+    capacity: float | None = None,
+    n_alternatives: int = N_ALTERNATIVES,
+    region: bool = True,
+) -> Findings:
+    """Ask everything that a report says about algorithms.
+
+    Parameters
+    ----------
+    ff : FairFrontier
+        A fitted object.
+    algorithms : mapping of names to columns (n,)
+        Decisions for the rows given to `fit`; may be empty.
+    randomised : bool
+        Whether decisions strictly between 0 and 1 are chances.
+    capacity : float, optional
+        Compare only with rules that select at most this share of people.
+    n_alternatives : int
+        Alternatives listed per algorithm.
+    region : bool
+        Whether to compute the confidence set of the frontier; with a capacity there is none.
+
+    Returns
+    -------
+    Findings
+    """
+    named = {str(name): values for name, values in algorithms.items()}
+    if len(named) < len(algorithms):
+        raise InputError("bad-decisions", f"Algorithms must have different names, got {list(map(str, algorithms))}.")
+    return Findings(
+        capacity=capacity,
+        risks={name: ff.risks(values) for name, values in named.items()},
+        tests=ask_lda(ff, named, randomised=randomised, capacity=capacity),
+        distances=_distances(ff, named, randomised=randomised),
+        alternatives={
+            name: ff.alternatives({name: values}, n_alternatives, capacity=capacity, randomised=randomised)
+            for name, values in named.items()
+        },
+        skew=ff.test_group_skew(),
+        region=ff.frontier_confidence_set() if region and capacity is None else None,
+    )
+
+
+def ask_lda(
+    ff: FairFrontier, algorithms: Mapping[str, ArrayLike], *, randomised: bool = False, capacity: float | None = None
+) -> LDATests:
+    """Test algorithms together for less discriminatory alternatives; there may be none to test."""
+    if not algorithms:
+        return LDATests({})
+    found = ff.test_lda(algorithms, randomised=randomised, capacity=capacity)
+    return LDATests({found.name: found}) if isinstance(found, LDATest) else found
+
+
+def _distances(ff: FairFrontier, algorithms: Mapping[str, ArrayLike], *, randomised: bool) -> DistanceIntervals:
+    if not algorithms:
+        return DistanceIntervals({})
+    found = ff.distance_to_fairest(algorithms, randomised=randomised)
+    return DistanceIntervals({found.name: found}) if isinstance(found, DistanceInterval) else found

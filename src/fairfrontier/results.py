@@ -1,0 +1,53 @@
+"""All results: what the methods of `FairFrontier` and the functions of the package return.
+
+Results are frozen. They compare by content, can be pickled, print in a few lines, show as a card in notebooks, and
+`to_dict` gives plain numbers and text for JSON.
+"""
+
+from .data.risks import Risks
+from .frontier.regret import Regret
+from .frontier.sets import BestPoints, FeasibleSet, FrontierCurve
+from .inference.bands import EstimatedFeasibleSet, SetTest, SupportBand
+from .inference.best_points import BestPointTests
+from .inference.distance.result import DistanceDifference, DistanceInterval, DistanceIntervals, FairestPoint
+from .inference.group_skew import BestPointsSet, GroupSkewTest
+from .inference.lda.evidence import Evidence, GainBound
+from .inference.lda.result import LDATest, LDATests
+from .inference.lda.witness import Witness
+from .inference.points import PointTests
+from .inference.regions import FrontierRegion
+from .learning.cross_fitting import Nuisance
+from .learning.diagnostics import Diagnostics
+from .rules.alternatives import Alternatives
+from .rules.evaluation import Evaluation
+from .rules.linear import Restriction
+
+__all__ = [
+    "Alternatives",
+    "BestPointTests",
+    "BestPoints",
+    "BestPointsSet",
+    "Diagnostics",
+    "DistanceDifference",
+    "DistanceInterval",
+    "DistanceIntervals",
+    "EstimatedFeasibleSet",
+    "Evaluation",
+    "Evidence",
+    "FairestPoint",
+    "FeasibleSet",
+    "FrontierCurve",
+    "FrontierRegion",
+    "GainBound",
+    "GroupSkewTest",
+    "LDATest",
+    "LDATests",
+    "Nuisance",
+    "PointTests",
+    "Regret",
+    "Restriction",
+    "Risks",
+    "SetTest",
+    "SupportBand",
+    "Witness",
+]

@@ -1,0 +1,210 @@
+"""From a `Fit` to rules one can deploy: learned from all rows once, then one rule per direction."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays import ArrayLike, FloatArray, IntArray
+from ..bootstrap.capacity import CappedFunction, cap
+from ..data.algorithms import Algorithms
+from ..data.checks import check_capacity
+from ..errors import InputError
+from ..fit import Bounds, Fit, attainable
+from ..frontier.sets import configuration, frontier_angles
+from ..frontier.support import SupportFunction, group_means
+from ..learning.cross_fitting import cross_fit, fit_on_all
+from ..learning.learners import FittedLearner, Learner
+from .alternatives import FINE, Alternatives, Current, find_alternatives
+from .classifier import FrontierRule
+from .preferences import Setting, Weights, preferred_direction
+
+
+class Deployment:
+    """Makes rules of a fit; the learner is fitted on all rows once, when the first rule is asked for.
+
+    Parameters
+    ----------
+    fit : Fit
+        What was learned.
+    parameters : mapping
+        Parameters of the `FrontierRule` objects made, as users gave them: loss, learner, learner_params and so on.
+    classes : array (2,)
+        What decisions 0 and 1 are called.
+    """
+
+    def __init__(self, fit: Fit, parameters: Mapping[str, Any], classes: Any) -> None:
+        self.fit, self.parameters, self.classes = fit, dict(parameters), classes
+        self._learned: FittedLearner | None = None
+
+    def learned(self) -> FittedLearner:
+        """Return the learner fitted on all rows, with what was tuned before."""
+        if self._learned is None:
+            self._learned = fit_on_all(
+                self.fit.sample,
+                self.fit.row_losses.dl,
+                learner_of(self.fit),
+                n_jobs=self.fit.options.n_jobs,
+                random_state=self.fit.seeds.rules,
+                tuning=self.fit.nuisance.tuning,
+            )
+        return self._learned
+
+    def rule(
+        self,
+        weights: Weights = None,
+        *,
+        direction: ArrayLike | None = None,
+        capacity: float | None = None,
+        lower: Any = None,
+        upper: Any = None,
+    ) -> FrontierRule:
+        """Return the rule of a preference; see `FairFrontier.rule`."""
+        fit, groups = self.fit, self.fit.sample.groups
+        labels = groups.pair("A rule of the frontier")
+        if capacity is not None:
+            check_capacity(capacity)
+        setting = Setting(labels, groups.shares, lambda: fit.function(capacity))
+        q = preferred_direction(weights, direction, setting)
+        learned = self.learned()
+        rule = FrontierRule(
+            weights=weights,
+            capacity=capacity,
+            direction=direction,
+            lower=lower,
+            upper=upper,
+            groups=labels,
+            **self.parameters,
+        )
+        return rule.settle(fit.sample, self.classes, q, learned)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlternativeRules:
+    """Makes the rules of alternatives: any direction, one capacity, the bounds of the fit."""
+
+    deployment: Deployment
+    capacity: float | None
+
+    def __call__(self, q: FloatArray) -> FrontierRule:
+        """Return the rule of direction ``q`` (2,)."""
+        lower, upper = _same_for_all(self.deployment.fit.bounds)
+        return self.deployment.rule(direction=q, capacity=self.capacity, lower=lower, upper=upper)
+
+
+def alternatives(
+    deployment: Deployment, algorithms: Algorithms, n: int, *, capacity: float | None, held_out: bool
+) -> Alternatives:
+    """Find rules of the frontier that improve on an algorithm; see `FairFrontier.alternatives`."""
+    fit = deployment.fit
+    labels = fit.sample.groups.pair("The search for alternatives")
+    if not isinstance(n, numbers.Integral) or isinstance(n, bool) or n < 3:
+        raise InputError("bad-option", f"`n` must be an integer of at least 3, got {n!r}.")
+    if len(algorithms.names) != 1:
+        raise InputError("bad-decisions", f"Alternatives are sought to one algorithm, got {len(algorithms.names)}.")
+    halves = _halves(fit, capacity) if held_out else _whole(fit, capacity)
+    decisions = algorithms.decisions[0]
+    losses = fit.row_losses.of(decisions)
+    rows = halves.chosen_on
+    e = group_means(losses[rows], fit.sample.group[rows], fit.sample.weight[rows])[0]
+    current = Current(algorithms.names[0], decisions[halves.evaluated_on], losses[halves.evaluated_on])
+    return find_alternatives(
+        halves.choosing,
+        halves.evaluating,
+        _frontier_directions(halves.choosing),
+        e,
+        current,
+        labels,
+        int(n),
+        halves.evaluated,
+        AlternativeRules(deployment, capacity),
+    )
+
+
+def learner_of(fit: Fit) -> Learner:
+    """Return the learner of a fit, or say that rules need one."""
+    if fit.learner is None:
+        raise InputError(
+            "bad-learner",
+            "Rules need a learner that can decide on new rows, and with `external_nuisance` there is none.",
+        )
+    return fit.learner
+
+
+@dataclass(frozen=True, slots=True)
+class _Halves:
+    """Support functions by which alternatives are chosen and evaluated, the rows of both, and how to call the risks."""
+
+    choosing: SupportFunction | CappedFunction
+    evaluating: SupportFunction | CappedFunction
+    chosen_on: IntArray
+    evaluated_on: IntArray
+    evaluated: str
+
+
+def _whole(fit: Fit, capacity: float | None) -> _Halves:
+    function, rows = fit.function(capacity), np.arange(fit.n_obs)
+    return _Halves(function, function, rows, rows, "cross-fitted")
+
+
+def _halves(fit: Fit, capacity: float | None) -> _Halves:
+    """Learn and choose on one half of the rows, evaluate on the other."""
+    learner, sample, losses = learner_of(fit), fit.sample, fit.row_losses
+    split_seed, fold_seed, fit_seed = fit.seeds.halves
+    rows = sample.split(np.random.default_rng(split_seed))
+    first, second = (sample.take(own) for own in rows)
+    for half in (first, second):
+        if not min(half.weight[own].sum() for own in half.rows_by_group) > 0.0:
+            raise InputError(
+                "group-too-small",
+                f"One half of the rows has nobody of a group with any weight, by cluster: {half.counts}. Too few "
+                "clusters of that group for held_out=True.",
+            )
+    own, n_jobs = losses.take(rows[0]), fit.options.n_jobs
+    inner = cross_fit(first, own.dl, learner, n_folds=fit.learning.n_folds, n_jobs=n_jobs, random_state=fold_seed)
+    fitted = fit_on_all(first, own.dl, learner, n_jobs=n_jobs, random_state=fit_seed)
+    pairs = (inner.predictions[0], fitted.predict(second.covariates).delta_theta)
+    functions: list[SupportFunction | CappedFunction] = []
+    for half, part, t in zip((first, second), rows, pairs, strict=True):
+        exact = attainable(half, losses.take(part), t, fit.bounds.take(part))
+        functions.append(exact if capacity is None else cap(exact, capacity))
+    return _Halves(functions[0], functions[1], *rows, "those of the held-out half of the rows")
+
+
+def _same_for_all(bounds: Bounds) -> tuple[float | None, float | None]:
+    """Return the bounds of a fit as numbers for new rows."""
+    for name, bound in (("lower", bounds.lower), ("upper", bounds.upper)):
+        if bound is not None and np.ptp(bound) > 0.0:
+            raise InputError(
+                "bad-bounds",
+                f"`{name}` differs from row to row and is unknown for new rows: call `rule` with the direction "
+                "and with bounds that are functions of X.",
+            )
+    lower, upper = (None if bound is None else float(bound[0]) for bound in (bounds.lower, bounds.upper))
+    return lower, upper
+
+
+def _frontier_directions(function: SupportFunction | CappedFunction) -> FloatArray:
+    """Directions over which the frontier runs, densely; under skew up to where the estimated risks become equal.
+
+    The estimated direction of the fairest point may fall short of that.
+    """
+    ends = function.estimate.support_set(np.array([[-1.0, 0.0], [0.0, -1.0]]))
+    skew = configuration(*ends)
+    # towards the rule that does most for the group worse off, whatever it costs
+    beyond = np.array([1.0, -1.0]) if skew == "r-skewed" else np.array([-1.0, 1.0])
+    angle = frontier_angles(skew, beyond, FINE // 4 if isinstance(function, CappedFunction) else FINE)
+    q = np.column_stack([np.cos(angle), np.sin(angle)])
+    if skew == "balanced":
+        return q
+    points = function.estimate.support_set(q)
+    gap = points[:, 0] - points[:, 1]
+    if skew == "r-skewed":  # above the line until the risks are equal; the other group's best point comes before
+        crossed = np.flatnonzero((gap >= 0.0) & (angle >= 1.5 * np.pi))
+        return q[: crossed[0] + 1] if len(crossed) else q
+    crossed = np.flatnonzero((gap <= 0.0) & (angle <= np.pi))
+    return q[crossed[-1] :] if len(crossed) else q
