@@ -23,7 +23,9 @@ from ..errors import InputError
 from ..frontier.plane import clip_polygon, improvement_support, unit_circle
 from ..frontier.sets import FeasibleSet, FrontierCurve, configuration, frontier_angles
 from ..frontier.support import Extremum, Scores, SupportFunction, build_support_function, group_means
-from .draws import DrawReader, Draws, for_each_draw, make_plan, read_block
+from .arrangement import DrawReader, arrange_rows
+from .draws import Draws, for_each_draw
+from .kernels import read_block
 from .weights import BLOCK
 
 GRID = 360
@@ -301,11 +303,11 @@ class CappedContext:
         )
         extra = np.ascontiguousarray((s.weight * losses).T)
         # the algorithms' losses are summed as without a capacity, to the bit
-        plan = make_plan(build_support_function(s), losses, BLOCK)
+        arranged = arrange_rows(build_support_function(s), losses, BLOCK)
         h, risks = np.empty((self.n_boot, len(q))), np.empty((self.n_boot, len(losses), 2))
 
         def worker() -> Callable[[int], None]:
-            reader, drawn, w = DrawReader(plan, self.seed), np.empty(plan.n_units), np.empty(self.n_obs)
+            reader, drawn, w = DrawReader(arranged, self.seed), np.empty(arranged.n_units), np.empty(self.n_obs)
             weights, levels = np.empty((self.n_obs, BATCH)), np.empty((2 + len(losses), 2))
 
             def batch(number: int) -> None:
@@ -313,7 +315,7 @@ class CappedContext:
                 for j, draw in enumerate(own):
                     for block, raw, units in reader.blocks(draw):
                         drawn[BLOCK * block : BLOCK * (block + 1)] = raw
-                        read_block(block, raw, units, w, plan.rows, levels)
+                        read_block(block, raw, units, w, arranged.rows, levels)
                     weights[:, j] = drawn if s.clusters is None else drawn[s.clusters]
                     risks[draw] = levels[2:] / levels[0]
                 totals, treated = _sums(weights[:, : len(own)], function.t, s.group, payload, extra[:, :0], p, cutoffs)

@@ -15,12 +15,14 @@ from numba import njit
 from ..arrays import FloatArray
 from ..frontier.support import SupportFunction
 from ..frontier.sweep import SAME_DIRECTION
-from .draws import DrawPlan, DrawReader, for_each_draw, read_block
+from .arrangement import DrawReader, arrange_rows
+from .draws import for_each_draw
+from .kernels import read_block
 
 
 def perturbed_parts(
     function: SupportFunction,
-    plan: DrawPlan,
+    losses: FloatArray,
     risks_hat: FloatArray,
     step: float,
     *,
@@ -30,7 +32,7 @@ def perturbed_parts(
 ) -> tuple[FloatArray, FloatArray]:
     """Feasibility and separation parts at the perturbed process, exactly, for J pairs of risks.
 
-    Rows of ``risks_hat`` (J, 2) beyond those of ``plan.extra`` are fixed points and are not perturbed.
+    ``losses`` (I, n) are those of the first I of them; the others are fixed points and are not perturbed.
     Returns max_q q'e - h(q) and min_q D(q), each (B, J).
     """
     arcs, scale = function.estimate, step * np.sqrt(function.n_obs)
@@ -45,13 +47,13 @@ def perturbed_parts(
             feasibility[number], separation[number],
         )  # fmt: skip
 
-    for_each_drawn_function(function, plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
+    for_each_drawn_function(function, losses, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
     return feasibility, separation
 
 
 def perturbed_line_infima(
     function: SupportFunction,
-    plan: DrawPlan,
+    losses: FloatArray,
     step: float,
     *,
     n_boot: int,
@@ -60,41 +62,42 @@ def perturbed_line_infima(
 ) -> tuple[FloatArray, FloatArray]:
     """Infimum over c in [-1000, 1000] of the perturbed h at u1 - c(1, -1), exactly, for every draw.
 
-    Returns the infima (B,) and the drawn risks (B, J, 2) of the plan's algorithms.
+    Returns the infima (B,) and the drawn risks (B, J, 2) of algorithms with ``losses`` (J, n).
     """
     arcs, scale = function.estimate, step * np.sqrt(function.n_obs)
     edges_hat = edges_of(function)
-    infima, risks = np.empty(n_boot), np.empty((n_boot, plan.n_algorithms, 2))
+    infima, risks = np.empty(n_boot), np.empty((n_boot, len(losses), 2))
 
     def one(number: int, edges: FloatArray, values: FloatArray, mirror: FloatArray, drawn: FloatArray) -> None:
         risks[number] = drawn
         infima[number] = _line(edges_hat, arcs.values, arcs.mirror, edges, values, mirror, scale)
 
-    for_each_drawn_function(function, plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
+    for_each_drawn_function(function, losses, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
     return infima, risks
 
 
 def for_each_drawn_function(
     function: SupportFunction,
-    plan: DrawPlan,
+    losses: FloatArray,
     consume: Callable[[int, FloatArray, FloatArray, FloatArray, FloatArray], None],
     *,
     n_boot: int,
     seed: np.random.SeedSequence,
     n_jobs: int | None,
 ) -> None:
-    """Call ``consume(b, edges, values, mirror, risks)`` with the arcs of h~ and the plan's drawn risks (J, 2).
+    """Call ``consume(b, edges, values, mirror, risks)`` for every draw: the arcs of h~, and risks (J, 2) of ``losses``.
 
-    The arrays are valid only during the call. The plan must be one of a single block.
+    The arrays are valid only during the call.
     """
-    arcs, order, rows = function.estimate, function.order, plan.rows
+    arcs, order, arranged = function.estimate, function.order, arrange_rows(function, losses)
+    rows = arranged.rows
     m = len(arcs.a)
     from_r = function.scores.is_r[order] if len(order) else np.zeros(0, dtype=bool)
 
     def worker() -> Callable[[int], None]:
-        reader, w, levels = DrawReader(plan, seed), np.empty(function.n_obs), np.empty((2 + plan.n_algorithms, 2))
+        reader, w, levels = DrawReader(arranged, seed), np.empty(function.n_obs), np.empty((2 + len(losses), 2))
         values, edges, mirror = np.empty((m + 1, 2)), np.empty((m, 2)), np.empty(2)
-        risks = np.empty((plan.n_algorithms, 2))
+        risks = np.empty((len(losses), 2))
 
         def one(number: int) -> None:
             for block, raw, units in reader.blocks(number):

@@ -5,8 +5,8 @@ b x `DRAW_STEP` + k x `BLOCK_STEP` steps (modulo 2^128) from where the seed begi
 in which anything is computed nor on what is drawn along, and a block can draw its weights without the others. With
 clusters there is one number per cluster, and blocks are blocks of clusters.
 
-The two steps are 2^128 / p and 2^128 / p^2 (made odd) with p^3 = p + 1. No multiples of 1/p and 1/p^2 add up to nearly an
-integer: |b/p + k/p^2 - m| is never below a constant over max(b, k)^2, so stretches do not overlap.
+The two steps are 2^128 / p and 2^128 / p^2, made odd, with p^3 = p + 1: for integers b, k and m, |b/p + k/p^2 - m| is
+never below a constant over max(b, k)^2, so stretches do not overlap.
 """
 
 from __future__ import annotations
