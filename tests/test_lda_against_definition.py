@@ -366,7 +366,7 @@ def test_the_arcs_of_a_draw_are_those_of_the_reweighted_rows(seed):
     rng, one, other, factor = two_weightings(seed)
     function, again = build_support_function(one), build_support_function(other)
     losses = rng.normal(size=(2, function.n_obs))
-    arranged, m = arrange_rows(function, losses), len(function.estimate.a)
+    arranged, m = arrange_rows(function, losses, in_blocks=False), len(function.estimate.a)
     w, levels, values = np.empty(function.n_obs), np.empty((4, 2)), np.empty((m + 1, 2))
     mirror, risks = np.empty(2), np.empty((2, 2))
     read_block(0, factor, arranged.units, w, arranged.rows, levels)

@@ -13,20 +13,22 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..frontier.support import SupportFunction
+from . import weights
 from .kernels import Rows, add_levels, place_rows
-from .weights import BLOCK, RandomWeights
+from .weights import RandomWeights
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
     """Arranged rows: ``units`` (n,) says which of the ``n_units`` random weights each of them gets.
 
-    In an arrangement of several blocks ``units`` count from the beginning of the row's own block of random weights.
+    ``units`` count from the beginning of the row's own block of random weights if the rows lie ``in_blocks``.
     """
 
     rows: Rows
     units: IntArray
     n_units: int
+    in_blocks: bool
 
     @property
     def n_algorithms(self) -> int:
@@ -34,16 +36,16 @@ class Arrangement:
         return len(self.rows.extra)
 
 
-def arrange_rows(function: SupportFunction, losses: FloatArray, block: int | None = None) -> Arrangement:
+def arrange_rows(function: SupportFunction, losses: FloatArray, *, in_blocks: bool) -> Arrangement:
     """Arrange the rows of a support function together with the ``losses`` (J, n) of algorithms.
 
-    With ``block`` the rows whose random weights belong to one block of that many lie together, else all of them.
+    ``in_blocks``: rows whose random weights belong to one block lie together; else one sweep runs over all rows.
     """
     s, arcs, order = function.scores, function.estimate, function.order
     n = function.n_obs
     unit = np.arange(n) if s.clusters is None else s.clusters
     n_units = int(unit.max()) + 1
-    size = n_units if block is None else block
+    size = weights.BLOCK if in_blocks else n_units
     moves = np.zeros(n, dtype=bool)
     moves[order] = True
     # by block, then group, then moving before still
@@ -62,16 +64,16 @@ def arrange_rows(function: SupportFunction, losses: FloatArray, block: int | Non
     extra *= weight
     local = unit[rows] if n_units <= size else unit[rows] % size
     units = local.astype(np.uint16 if size <= 2**16 else np.intp)
-    return Arrangement(Rows(stops, a, b, sign, weight, base, sign * change, extra), units, n_units)
+    return Arrangement(Rows(stops, a, b, sign, weight, base, sign * change, extra), units, n_units, in_blocks)
 
 
 class DrawReader:
     """Reads the random weights of arranged rows; every thread needs its own."""
 
     def __init__(self, arranged: Arrangement, seed: np.random.SeedSequence) -> None:
-        self._stream = RandomWeights(seed, arranged.n_units).stream()
+        stream = RandomWeights(seed, arranged.n_units).stream()
         self._units = [arranged.units[own[0, 0] : own[1, 2]] for own in arranged.rows.stops]
-        self._whole = len(self._units) == 1 and arranged.n_units > BLOCK
+        self._read = stream.block if arranged.in_blocks else lambda draw, _: stream.draw(draw)
 
     def blocks(self, number: int) -> Iterator[tuple[int, FloatArray, IntArray]]:
         """Yield each block with the random weights of a draw and which of them its rows get.
@@ -79,12 +81,12 @@ class DrawReader:
         The weights are valid until the next block.
         """
         for k, units in enumerate(self._units):
-            yield k, self._stream.draw(number) if self._whole else self._stream.block(number, k), units
+            yield k, self._read(number, k), units
 
 
 def sum_levels(w: FloatArray, rows: Rows) -> FloatArray:
     """Sums (2 + J, 2) by group under random weights: of weights, of base losses, of the J algorithms' losses."""
     levels = np.zeros((2 + len(rows.extra), 2))
-    for k in range(len(rows.stops)):
-        add_levels(k, w, rows, levels)
+    for block in range(len(rows.stops)):
+        add_levels(block, w, rows, levels)
     return levels

@@ -23,10 +23,10 @@ from ..errors import InputError
 from ..frontier.plane import clip_polygon, improvement_support, unit_circle
 from ..frontier.sets import FeasibleSet, FrontierCurve, configuration, frontier_angles
 from ..frontier.support import Extremum, Scores, SupportFunction, build_support_function, group_means
+from . import weights
 from .arrangement import DrawReader, arrange_rows
 from .draws import Draws, for_each_draw
 from .kernels import read_block
-from .weights import BLOCK
 
 GRID = 360
 """Directions of the grid on which extrema are taken; the axes and the diagonals are among them."""
@@ -303,22 +303,22 @@ class CappedContext:
         )
         extra = np.ascontiguousarray((s.weight * losses).T)
         # the algorithms' losses are summed as without a capacity, to the bit
-        arranged = arrange_rows(build_support_function(s), losses, BLOCK)
+        arranged = arrange_rows(build_support_function(s), losses, in_blocks=True)
         h, risks = np.empty((self.n_boot, len(q))), np.empty((self.n_boot, len(losses), 2))
 
         def worker() -> Callable[[int], None]:
             reader, drawn, w = DrawReader(arranged, self.seed), np.empty(arranged.n_units), np.empty(self.n_obs)
-            weights, levels = np.empty((self.n_obs, BATCH)), np.empty((2 + len(losses), 2))
+            matrix, levels = np.empty((self.n_obs, BATCH)), np.empty((2 + len(losses), 2))
 
             def batch(number: int) -> None:
                 own = range(BATCH * number, min(BATCH * (number + 1), self.n_boot))
                 for j, draw in enumerate(own):
                     for block, raw, units in reader.blocks(draw):
-                        drawn[BLOCK * block : BLOCK * (block + 1)] = raw
+                        drawn[weights.BLOCK * block : weights.BLOCK * (block + 1)] = raw
                         read_block(block, raw, units, w, arranged.rows, levels)
-                    weights[:, j] = drawn if s.clusters is None else drawn[s.clusters]
+                    matrix[:, j] = drawn if s.clusters is None else drawn[s.clusters]
                     risks[draw] = levels[2:] / levels[0]
-                totals, treated = _sums(weights[:, : len(own)], function.t, s.group, payload, extra[:, :0], p, cutoffs)
+                totals, treated = _sums(matrix[:, : len(own)], function.t, s.group, payload, extra[:, :0], p, cutoffs)
                 h[own.start : own.stop] = _values(totals, treated, valued, price, function.capacity)[0]
 
             return batch

@@ -19,9 +19,9 @@ from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from ..data.checks import check_directions, check_draws
 from ..frontier.regret import Regret
 from ..frontier.support import SupportFunction
+from . import weights
 from .arrangement import DrawReader, arrange_rows, sum_levels
 from .kernels import Rows, Turns, add_changes, draw_block, find_places, sum_changes, value_rules
-from .weights import BLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +77,11 @@ def draw_process(
     valued = q if along is None else check_directions(along)
     turns = Turns(q, valued, *_fold_directions(q), function.mu if hold_rules else np.zeros(2))
     of = np.empty((0, function.n_obs)) if losses is None else losses
-    arranged = arrange_rows(function, of)
-    h_hat, risks_hat = np.empty(len(q)), np.empty((len(of), 2))
-    ones = np.ones(function.n_obs)
-    levels, sums, places = sum_levels(ones, arranged.rows), np.zeros((len(q) + 1, 2)), _places(arranged.rows, turns)
-    if hold_rules:
-        add_changes(0, ones, arranged.rows, turns, places, sums)
-    else:
-        sum_changes(ones, arranged.rows, turns, places, levels, sums)
-    value_rules(turns, levels, sums, h_hat, risks_hat)
-    if arranged.n_units > BLOCK:
-        arranged = arrange_rows(function, of, BLOCK)
+    arranged = arrange_rows(function, of, in_blocks=False)
+    h_hat, risks_hat = _estimate(arranged.rows, turns)
+    if arranged.n_units > weights.BLOCK:
+        del arranged  # before another one takes as much memory
+        arranged = arrange_rows(function, of, in_blocks=True)
     h, risks = np.empty((n_boot, len(q))), np.empty((n_boot, len(of), 2))
 
     def worker() -> Callable[[int], None]:
@@ -172,6 +166,19 @@ def _fold_directions(q: FloatArray) -> tuple[IntArray, BoolArray]:
     with np.errstate(divide="ignore", over="ignore"):
         slope = folded[:, 1] / (folded[:, 0] + 0.0)  # not divided by -0
     return np.argsort(slope, kind="stable"), right
+
+
+def _estimate(rows: Rows, turns: Turns) -> tuple[FloatArray, FloatArray]:
+    """Return h (K,) and risks (J, 2) without random weights, of rows arranged in one block."""
+    ones, sums = np.ones(len(rows.weight)), np.zeros((len(turns.q) + 1, 2))
+    levels, places = sum_levels(ones, rows), _places(rows, turns)
+    if turns.held[0] > 0.0:
+        add_changes(0, ones, rows, turns, places, sums)
+    else:
+        sum_changes(ones, rows, turns, places, levels, sums)
+    h, risks = np.empty(len(turns.q)), np.empty((len(rows.extra), 2))
+    value_rules(turns, levels, sums, h, risks)
+    return h, risks
 
 
 def _places(rows: Rows, turns: Turns) -> IntArray:

@@ -89,7 +89,7 @@ def for_each_drawn_function(
 
     The arrays are valid only during the call.
     """
-    arcs, order, arranged = function.estimate, function.order, arrange_rows(function, losses)
+    arcs, order, arranged = function.estimate, function.order, arrange_rows(function, losses, in_blocks=False)
     rows = arranged.rows
     m = len(arcs.a)
     from_r = function.scores.is_r[order] if len(order) else np.zeros(0, dtype=bool)

@@ -57,7 +57,9 @@ class WeightStream:
         return out
 
     def draw(self, draw: int) -> FloatArray:
-        """All weights (n_units,) of one draw, in a new array."""
+        """All weights (n_units,) of one draw, in a new array if they are more than one block."""
+        if self._n_units <= BLOCK:
+            return self.block(draw, 0)
         out = np.empty(self._n_units)
         for block, start in enumerate(range(0, self._n_units, BLOCK)):
             self._read(draw, block, out[start : start + BLOCK])
