@@ -20,7 +20,6 @@ from fairfrontier.bootstrap.capacity import (
     grid_directions,
     lowest_level,
 )
-from fairfrontier.bootstrap.draws import RandomWeights
 from fairfrontier.errors import InputError
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
@@ -340,9 +339,9 @@ def test_draws(kind, capacity, elsewhere):
         (plain_rule(scores, capacity, x)[0], plain_rule(scores, capacity, y)[1]) for x, y in zip(q, along, strict=True)
     ]
     assert (capacity == 1.0) == all(cutoff == 0 for _, cutoff in rules)
-    weights = RandomWeights(seed, n, scores.clusters).stream()
+    weights = plain.weights_of_draws(function, 99, seed)
     for b in [-1, *range(99)]:
-        w = scores.weight * (np.ones(n) if b < 0 else weights(b))
+        w = scores.weight * (np.ones(n) if b < 0 else weights[b])
         groups = (scores.is_r, ~scores.is_r)
         mass = [sum(w[g]) for g in groups]
         h = []

@@ -22,7 +22,7 @@ from support.distance_cases import (
 )
 from support.small_samples import fit, rows
 
-from fairfrontier.bootstrap.draws import DrawingContext, make_plan
+from fairfrontier.bootstrap.draws import DrawingContext
 from fairfrontier.bootstrap.exact import perturbed_line_infima
 from fairfrontier.errors import InputError
 from fairfrontier.frontier.sets import best_points
@@ -207,7 +207,7 @@ def test_perturbed_infima_by_brute_force(case, shift):
     n = len(scores.l0)
     step = np.sqrt(n) ** -0.49
     losses = rng.random((2, n))
-    infima, risks = perturbed_line_infima(function, make_plan(function, losses), step, n_boot=B, seed=SEED)
+    infima, risks = perturbed_line_infima(function, losses, step, n_boot=B, seed=SEED)
     multipliers, k = plain.weights_of_draws(function, B, SEED), step * np.sqrt(n)
     size = np.abs(scores.l0).max() + np.abs(scores.dl).max() + 1.0
     dense = on_line(np.concatenate([np.tan(np.linspace(-1.5, 1.5, 200)), [-1000.0, 1000.0]]))
@@ -226,14 +226,14 @@ def test_a_step_of_nothing_leaves_the_infimum_and_a_whole_one_is_the_draw():
     """With k = 0 the perturbed function is h^, with k = 1 it is h~."""
     scores = fit(rows(60)).support_function_.scores
     function = build_support_function(scores)
-    plan = make_plan(function, np.empty((0, 60)))
-    still, _ = perturbed_line_infima(function, plan, 0.0, n_boot=B, seed=SEED)
+    nobody = np.empty((0, 60))
+    still, _ = perturbed_line_infima(function, nobody, 0.0, n_boot=B, seed=SEED)
     np.testing.assert_allclose(still, plain.line_infimum(scores), atol=1e-10)
-    drawn, none = perturbed_line_infima(function, plan, 1.0 / np.sqrt(60), n_boot=B, seed=SEED)
+    drawn, none = perturbed_line_infima(function, nobody, 1.0 / np.sqrt(60), n_boot=B, seed=SEED)
     assert none.shape == (B, 0, 2)
     for b, w in enumerate(plain.weights_of_draws(function, B, SEED)[:20]):
         assert drawn[b] == pytest.approx(plain.line_infimum(replace(scores, weight=w)), abs=1e-10)
-    jobs, _ = perturbed_line_infima(function, plan, 1.0 / np.sqrt(60), n_boot=B, seed=SEED, n_jobs=2)
+    jobs, _ = perturbed_line_infima(function, nobody, 1.0 / np.sqrt(60), n_boot=B, seed=SEED, n_jobs=2)
     np.testing.assert_array_equal(jobs, drawn)
 
 

@@ -14,8 +14,9 @@ from support.lda_cases import METHODS, B, Case, N, at_direction, numbers_of, rul
 from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
-from fairfrontier.bootstrap.draws import make_plan
+from fairfrontier.bootstrap.arrangement import arrange_rows
 from fairfrontier.bootstrap.exact import _draw_arcs, _edges, _line, _parts
+from fairfrontier.bootstrap.kernels import read_block
 from fairfrontier.errors import FairFrontierWarning
 from fairfrontier.frontier.plane import improvement_corners, off_breakpoint, unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
@@ -365,15 +366,14 @@ def test_the_arcs_of_a_draw_are_those_of_the_reweighted_rows(seed):
     rng, one, other, factor = two_weightings(seed)
     function, again = build_support_function(one), build_support_function(other)
     losses = rng.normal(size=(2, function.n_obs))
-    plan, m = make_plan(function, losses), len(function.estimate.a)
-    values, mirror, mass, risks = np.empty((m + 1, 2)), np.empty(2), np.empty(2), np.empty((2, 2))
-    _draw_arcs(
-        *(factor[plan.rows], plan.stops, plan.weight, plan.base, plan.change, plan.extra),
-        *(one.is_r[function.order], values, mirror, mass, risks),
-    )
+    arranged, m = arrange_rows(function, losses, in_blocks=False), len(function.estimate.a)
+    w, levels, values = np.empty(function.n_obs), np.empty((4, 2)), np.empty((m + 1, 2))
+    mirror, risks = np.empty(2), np.empty((2, 2))
+    read_block(0, factor, arranged.units, w, arranged.rows, levels)
+    _draw_arcs(w, arranged.rows, levels, one.is_r[function.order], values, mirror, risks)
     np.testing.assert_allclose(values, again.estimate.values, atol=1e-12)
     np.testing.assert_allclose(mirror, again.estimate.mirror, atol=1e-12)
-    np.testing.assert_allclose(mass, other.weight_sums, rtol=1e-12)
+    np.testing.assert_allclose(levels[0], other.weight_sums, rtol=1e-12)
     for g, rows_of_group in enumerate((one.is_r, ~one.is_r)):
         expected = losses[:, rows_of_group] @ other.weight[rows_of_group] / other.weight[rows_of_group].sum()
         np.testing.assert_allclose(risks[:, g], expected, atol=1e-12)

@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from fairfrontier.bootstrap.draws import for_each_draw, make_plan
 from fairfrontier.frontier.support import make_scores
 from support.codes import group_codes
 
@@ -156,13 +155,24 @@ def where_neighbours_are_equal(q, p, v, w):
 
 def weights_of_draws(function, n_boot, seed):
     """The random multipliers (B, n) of every draw, in the order of the rows."""
-    plan = make_plan(function, np.empty((0, function.n_obs)))
-    found = np.full((n_boot, function.n_obs), np.nan)
+    clusters = function.scores.clusters
+    if clusters is None:
+        return unit_weights(function.n_obs, n_boot, seed)
+    return unit_weights(max(clusters) + 1, n_boot, seed)[:, clusters]
 
-    def keep(number, w):
-        found[number, plan.rows] = w
 
-    for_each_draw(plan, keep, n_boot=n_boot, seed=seed)
+def unit_weights(n_units, n_boot, seed, block=65_536):
+    """Exp(1) numbers (B, n_units) of every draw, block by block: each has its own place in the PCG64 sequence."""
+    p = 1.324717957244746025960908854  # p^3 = p + 1
+    draw_step, block_step = 0xC13FA9A902A6328F434FF71B2D97724B, 0x91E10DA5C79E7B1CD438A0A8E6C9C0FD
+    assert draw_step / 2**128 == 1 / p
+    assert block_step / 2**128 == 1 / p**2
+    found = np.empty((n_boot, n_units))
+    for b in range(n_boot):
+        for k, start in enumerate(range(0, n_units, block)):
+            bits = np.random.PCG64(seed).advance((b * draw_step + k * block_step) % 2**128)
+            length = min(block, n_units - start)
+            found[b, start : start + length] = np.random.Generator(bits).standard_exponential(length)
     return found
 
 

@@ -10,12 +10,10 @@ through the dual score: loss of the rule - c (share treated - a), whose derivati
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from joblib import effective_n_jobs
 from numba import njit
 
 from ..arrays import ArrayLike, FloatArray
@@ -24,8 +22,11 @@ from ..data.groups import by_group
 from ..errors import InputError
 from ..frontier.plane import clip_polygon, improvement_support, unit_circle
 from ..frontier.sets import FeasibleSet, FrontierCurve, configuration, frontier_angles
-from ..frontier.support import Extremum, Scores, SupportFunction, group_means
-from .draws import Draws, RandomWeights
+from ..frontier.support import Extremum, Scores, SupportFunction, build_support_function, group_means
+from . import weights
+from .arrangement import DrawReader, arrange_rows
+from .draws import Draws, for_each_draw
+from .kernels import read_block
 
 GRID = 360
 """Directions of the grid on which extrema are taken; the axes and the diagonals are among them."""
@@ -301,22 +302,28 @@ class CappedContext:
             [s.weight, s.weight * s.l0, s.weight * s.dl, s.weight * function.lower, s.weight * function.spread]
         )
         extra = np.ascontiguousarray((s.weight * losses).T)
-        random = RandomWeights(self.seed, self.n_obs, s.clusters)
+        # the algorithms' losses are summed as without a capacity, to the bit
+        arranged = arrange_rows(build_support_function(s), losses, in_blocks=True)
         h, risks = np.empty((self.n_boot, len(q))), np.empty((self.n_boot, len(losses), 2))
 
-        def work(batches: range) -> None:
-            weights, stream = np.empty((self.n_obs, BATCH)), random.stream()
-            for begin in batches:
-                size = min(BATCH, self.n_boot - begin)
-                for j in range(size):
-                    weights[:, j] = stream(begin + j)
-                totals, treated = _sums(weights[:, :size], function.t, s.group, payload, extra, p, cutoffs)
-                own = slice(begin, begin + size)
-                h[own], risks[own] = _values(totals, treated, valued, price, function.capacity)
+        def worker() -> Callable[[int], None]:
+            reader, drawn, w = DrawReader(arranged, self.seed), np.empty(arranged.n_units), np.empty(self.n_obs)
+            matrix, levels = np.empty((self.n_obs, BATCH)), np.empty((2 + len(losses), 2))
 
-        jobs = min(effective_n_jobs(self.n_jobs), self.n_boot)
-        with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(work, (range(BATCH * j, self.n_boot, BATCH * jobs) for j in range(jobs))))
+            def batch(number: int) -> None:
+                own = range(BATCH * number, min(BATCH * (number + 1), self.n_boot))
+                for j, draw in enumerate(own):
+                    for block, raw, units in reader.blocks(draw):
+                        drawn[weights.BLOCK * block : weights.BLOCK * (block + 1)] = raw
+                        read_block(block, raw, units, w, arranged.rows, levels)
+                    matrix[:, j] = drawn if s.clusters is None else drawn[s.clusters]
+                    risks[draw] = levels[2:] / levels[0]
+                totals, treated = _sums(matrix[:, : len(own)], function.t, s.group, payload, extra[:, :0], p, cutoffs)
+                h[own.start : own.stop] = _values(totals, treated, valued, price, function.capacity)[0]
+
+            return batch
+
+        for_each_draw(worker, n_boot=-(-self.n_boot // BATCH), n_jobs=self.n_jobs)
         totals, treated = _sums(np.ones((self.n_obs, 1)), function.t, s.group, payload, extra, p, cutoffs)
         h_hat, risks_hat = _values(totals, treated, valued, price, function.capacity)
         return Draws(valued, h_hat[0], h, risks_hat[0], risks, self.n_obs)

@@ -1,9 +1,9 @@
 """Exponential-weight draws of the joint process (h, e*), streamed draw by draw.
 
-Draw number b multiplies every row's weight (every cluster's, with clusters) by an independent Exp(1)
-number, re-estimates the group shares mu, and recomputes the support function and the algorithms' risks
-(paper: Procedure 2, step 1). The numbers of draw b come from a stream of their own, so results depend
-neither on the number of threads nor on how many draws are asked for. Memory is O(n) per thread.
+Draw b multiplies every row's weight (every cluster's, with clusters) by an independent Exp(1) number, re-estimates the
+group shares mu, and recomputes the support function and the algorithms' risks (paper: Procedure 2, step 1). The numbers
+depend on the seed, the draw and the row alone (`weights`), so results depend neither on the number of threads nor on
+how many draws are asked for. Memory is O(n) per thread.
 """
 
 from __future__ import annotations
@@ -14,73 +14,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import effective_n_jobs
-from numba import njit
 
-from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray, SignArray
+from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from ..data.checks import check_directions, check_draws
 from ..frontier.regret import Regret
 from ..frontier.support import SupportFunction
-
-JUMP = 0x9E3779B97F4A7C15F39CC0605CEDC835
-"""How far the stretches of neighbouring draws lie apart: 2^128 over the golden ratio, so that all bits differ."""
-
-
-@dataclass(frozen=True, slots=True)
-class DrawPlan:
-    """Rows arranged for fast draws: those of group r, then those of group b.
-
-    Within a group the rows that some direction treats come first, in the sweep's order of angle. All
-    payloads carry the row's own weight. ``stops`` (2, 2) holds, for each group, where its moving rows and
-    where all its rows end. ``extra`` (J, n) are the losses of J algorithms.
-    """
-
-    rows: IntArray
-    stops: IntArray
-    a: FloatArray
-    b: FloatArray
-    sign: SignArray
-    weight: FloatArray
-    base: FloatArray
-    change: FloatArray
-    extra: FloatArray
-    clusters: IntArray | None
-
-
-def make_plan(function: SupportFunction, losses: FloatArray) -> DrawPlan:
-    """Arrange the rows of a support function together with the ``losses`` (J, n) of algorithms."""
-    s, arcs, order = function.scores, function.estimate, function.order
-    moving_r = s.is_r[order]
-    never = np.ones(function.n_obs, dtype=bool)
-    never[order] = False
-    still = np.flatnonzero(never)
-    parts = [order[moving_r], still[s.is_r[still]], order[~moving_r], still[~s.is_r[still]]]
-    rows = np.concatenate(parts)
-    lengths = np.cumsum([len(part) for part in parts])
-    stops = np.array([[lengths[0], lengths[1]], [lengths[2], lengths[3]]], dtype=np.intp)
-    n = len(rows)
-    a, b, sign = np.zeros(n), np.zeros(n), np.ones(n, dtype=np.int8)
-    for target, chosen in ((slice(0, lengths[0]), moving_r), (slice(lengths[1], lengths[2]), ~moving_r)):
-        if len(order):
-            a[target], b[target], sign[target] = arcs.a[chosen], arcs.b[chosen], arcs.sign[chosen]
-    weight = s.weight[rows]
-    moving = np.zeros(n, dtype=bool)
-    moving[: lengths[0]] = moving[lengths[1] : lengths[2]] = True
-    dl = weight * s.dl[rows] * moving
-    base = weight * s.l0[rows] + dl * (sign < 0)
-    extra = np.take(losses, rows, axis=1)  # in rows, as the draws read it
-    extra *= weight
-    return DrawPlan(
-        rows,
-        stops,
-        a,
-        b,
-        sign,
-        weight,
-        base,
-        sign * dl,
-        extra,
-        None if s.clusters is None else s.clusters[rows],
-    )
+from . import weights
+from .arrangement import DrawReader, arrange_rows, sum_levels
+from .kernels import Rows, Turns, add_changes, draw_block, find_places, sum_changes, value_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,27 +75,43 @@ def draw_process(
     check_draws(n_boot)
     q = check_directions(directions)
     valued = q if along is None else check_directions(along)
-    plan = make_plan(function, np.empty((0, function.n_obs)) if losses is None else losses)
-    fold, right = _fold_directions(q)
-    h = np.empty((n_boot, len(q)))
-    risks = np.empty((n_boot, len(plan.extra), 2))
+    turns = Turns(q, valued, *_fold_directions(q), function.mu if hold_rules else np.zeros(2))
+    of = np.empty((0, function.n_obs)) if losses is None else losses
+    arranged = arrange_rows(function, of, in_blocks=False)
+    h_hat, risks_hat = _estimate(arranged.rows, turns)
+    if arranged.n_units > weights.BLOCK:
+        del arranged  # before another one takes as much memory
+        arranged = arrange_rows(function, of, in_blocks=True)
+    h, risks = np.empty((n_boot, len(q))), np.empty((n_boot, len(of), 2))
 
-    held = function.mu if hold_rules else np.zeros(2)
+    def worker() -> Callable[[int], None]:
+        reader, places = DrawReader(arranged, seed), _places(arranged.rows, turns)
+        w, levels, sums = np.empty(function.n_obs), np.empty((2 + len(of), 2)), np.empty((len(q) + 1, 2))
 
-    def one(number: int, w: FloatArray) -> None:
-        _draw_on_directions(
-            w, plan.stops, plan.a, plan.b, plan.sign, plan.weight, plan.base, plan.change, plan.extra,
-            q, valued, fold, right, held, h[number], risks[number],
-        )  # fmt: skip
+        def one(number: int) -> None:
+            for k, raw, units in reader.blocks(number):
+                draw_block(k, raw, units, w, arranged.rows, turns, places, levels, sums, h[number], risks[number])
 
-    for_each_draw(plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
-    ones = np.ones(len(plan.rows))
-    h_hat, risks_hat = np.empty(len(q)), np.empty((len(plan.extra), 2))
-    _draw_on_directions(
-        ones, plan.stops, plan.a, plan.b, plan.sign, plan.weight, plan.base, plan.change, plan.extra,
-        q, valued, fold, right, held, h_hat, risks_hat,
-    )  # fmt: skip
+        return one
+
+    for_each_draw(worker, n_boot=n_boot, n_jobs=n_jobs)
     return Draws(valued, h_hat, h, risks_hat, risks, function.n_obs)
+
+
+def for_each_draw(worker: Callable[[], Callable[[int], None]], *, n_boot: int, n_jobs: int | None = None) -> None:
+    """Do draws 0, ..., n_boot - 1, spread over threads: each thread calls its own ``worker()`` with their numbers."""
+
+    def work(draws: range) -> None:
+        one = worker()
+        for number in draws:
+            one(number)
+
+    jobs = min(effective_n_jobs(n_jobs), n_boot)
+    if jobs == 1:
+        work(range(n_boot))
+        return
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(work, (range(j, n_boot, jobs) for j in range(jobs))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,60 +157,6 @@ class DrawingContext:
         return replace(draws, h_hat=draws.h_hat + values.mean(axis=0), h=draws.h + cycled)
 
 
-@dataclass(frozen=True, slots=True)
-class RandomWeights:
-    """The random weights of all draws: draw b reads its own stretch of one PCG64 sequence.
-
-    ``n_rows`` weights per draw; rows of one of the ``clusters`` (n,) share theirs.
-    """
-
-    seed: np.random.SeedSequence
-    n_rows: int
-    clusters: IntArray | None = None
-
-    def stream(self) -> Callable[[int], FloatArray]:
-        """Return a function from the number of a draw to its weights (n,), valid until its next call."""
-        state = np.random.PCG64(self.seed).state
-        bits = np.random.PCG64(0)
-        generator = np.random.Generator(bits)
-        raw = np.empty(self.n_rows if self.clusters is None else int(self.clusters.max()) + 1)
-
-        def weights(number: int) -> FloatArray:
-            bits.state = state
-            bits.advance(number * JUMP % 2**128)
-            generator.standard_exponential(out=raw)
-            return raw if self.clusters is None else raw[self.clusters]
-
-        return weights
-
-
-def for_each_draw(
-    plan: DrawPlan,
-    consume: Callable[[int, FloatArray], None],
-    *,
-    n_boot: int,
-    seed: np.random.SeedSequence,
-    n_jobs: int | None = None,
-) -> None:
-    """Call ``consume(b, weights)`` for b = 0, ..., n_boot - 1, spread over threads.
-
-    ``weights`` (n,) are in the plan's order and valid only during the call.
-    """
-    random = RandomWeights(seed, len(plan.rows), plan.clusters)
-
-    def work(numbers_of_draws: range) -> None:
-        weights = random.stream()
-        for number in numbers_of_draws:
-            consume(number, weights(number))
-
-    jobs = min(effective_n_jobs(n_jobs), n_boot)
-    if jobs == 1:
-        work(range(n_boot))
-        return
-    with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(work, (range(j, n_boot, jobs) for j in range(jobs))))
-
-
 def _fold_directions(q: FloatArray) -> tuple[IntArray, BoolArray]:
     """Order in which the sweep meets the directions, and which of them lie on its half circle."""
     right = (q[:, 0] > 0.0) | ((q[:, 0] == 0.0) & (q[:, 1] < 0.0))
@@ -265,77 +168,22 @@ def _fold_directions(q: FloatArray) -> tuple[IntArray, BoolArray]:
     return np.argsort(slope, kind="stable"), right
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
-def _dot(w, x, start, stop):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(start, stop):
-        total += w[i] * x[i]
-    return total
+def _estimate(rows: Rows, turns: Turns) -> tuple[FloatArray, FloatArray]:
+    """Return h (K,) and risks (J, 2) without random weights, of rows arranged in one block."""
+    ones, sums = np.ones(len(rows.weight)), np.zeros((len(turns.q) + 1, 2))
+    levels, places = sum_levels(ones, rows), _places(rows, turns)
+    if turns.held[0] > 0.0:
+        add_changes(0, ones, rows, turns, places, sums)
+    else:
+        sum_changes(ones, rows, turns, places, levels, sums)
+    h, risks = np.empty(len(turns.q)), np.empty((len(rows.extra), 2))
+    value_rules(turns, levels, sums, h, risks)
+    return h, risks
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
-def _two_dots(w, x, y, start, stop):  # type: ignore[no-untyped-def]
-    first, second = 0.0, 0.0
-    for i in range(start, stop):
-        first += w[i] * x[i]
-        second += w[i] * y[i]
-    return first, second
-
-
-@njit(cache=True, nogil=True)
-def _passed(a, b, start, stop, p1, p2):  # type: ignore[no-untyped-def]
-    """Index of the first sorted row in [start, stop) with p'(a, b) <= 0."""
-    low, high = start, stop
-    while low < high:
-        middle = (low + high) // 2
-        if p1 * a[middle] + p2 * b[middle] > 0.0:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True, nogil=True)
-def _draw_on_directions(  # type: ignore[no-untyped-def]
-    w, stops, a, b, sign, weight, base, change, extra, q, along, fold, right, held, h, risks
-):
-    """Value the rules of ``q`` in the directions ``along``, and the risks (J, 2), under the random weights ``w``.
-
-    Two passes over the rows; h (K,) and the risks are written.
-    """
-    mass, level = np.empty(2), np.empty(2)
-    begin = 0
-    for g in range(2):
-        mass[g], level[g] = _two_dots(w, weight, base, begin, stops[g, 1])
-        for j in range(extra.shape[0]):
-            risks[j, g] = _dot(w, extra[j], begin, stops[g, 1]) / mass[g]
-        begin = stops[g, 1]
-    total_mass = mass[0] + mass[1]
-    mu_r, mu_b = mass[0] / total_mass, mass[1] / total_mass
-    if held[0] > 0.0:
-        mu_r, mu_b = held[0], held[1]
-    h[:] = 0.0
-    begin = 0
-    for g in range(2):
-        moving = stops[g, 0]
-        cursor, prefix = begin, 0.0
-        for k in fold:
-            p1, p2 = q[k, 0] / mu_r, q[k, 1] / mu_b
-            if not right[k]:
-                p1, p2 = -p1, -p2
-            position = _passed(a, b, cursor, moving, p1, p2)
-            prefix += _dot(w, change, cursor, position)
-            cursor = position
-            value = prefix
-            # rows exactly perpendicular are untreated: see values_at of the sweep
-            tied = position
-            while tied < moving and p1 * a[tied] + p2 * b[tied] == 0.0:
-                if (sign[tied] < 0) == right[k]:
-                    value += w[tied] * change[tied]
-                tied += 1
-            h[k] += along[k, g] * (level[g] + (value if right[k] else -value)) / mass[g]
-        everything = prefix + _dot(w, change, cursor, moving)
-        for k in range(q.shape[0]):
-            if not right[k]:
-                h[k] += along[k, g] * everything / mass[g]
-        begin = stops[g, 1]
+def _places(rows: Rows, turns: Turns) -> IntArray:
+    """Room for the places (n_blocks, 2, K, 2) of the directions in the arranged rows, filled if the rules are held."""
+    places = np.empty((len(rows.stops), 2, len(turns.q), 2), dtype=np.intp)
+    if turns.held[0] > 0.0:
+        find_places(rows, turns, *turns.held, places)
+    return places

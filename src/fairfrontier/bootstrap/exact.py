@@ -15,12 +15,14 @@ from numba import njit
 from ..arrays import FloatArray
 from ..frontier.support import SupportFunction
 from ..frontier.sweep import SAME_DIRECTION
-from .draws import DrawPlan, for_each_draw
+from .arrangement import DrawReader, arrange_rows
+from .draws import for_each_draw
+from .kernels import read_block
 
 
 def perturbed_parts(
     function: SupportFunction,
-    plan: DrawPlan,
+    losses: FloatArray,
     risks_hat: FloatArray,
     step: float,
     *,
@@ -30,7 +32,7 @@ def perturbed_parts(
 ) -> tuple[FloatArray, FloatArray]:
     """Feasibility and separation parts at the perturbed process, exactly, for J pairs of risks.
 
-    Rows of ``risks_hat`` (J, 2) beyond those of ``plan.extra`` are fixed points and are not perturbed.
+    ``losses`` (I, n) are those of the first I of them; the others are fixed points and are not perturbed.
     Returns max_q q'e - h(q) and min_q D(q), each (B, J).
     """
     arcs, scale = function.estimate, step * np.sqrt(function.n_obs)
@@ -45,13 +47,13 @@ def perturbed_parts(
             feasibility[number], separation[number],
         )  # fmt: skip
 
-    for_each_drawn_function(function, plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
+    for_each_drawn_function(function, losses, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
     return feasibility, separation
 
 
 def perturbed_line_infima(
     function: SupportFunction,
-    plan: DrawPlan,
+    losses: FloatArray,
     step: float,
     *,
     n_boot: int,
@@ -60,44 +62,53 @@ def perturbed_line_infima(
 ) -> tuple[FloatArray, FloatArray]:
     """Infimum over c in [-1000, 1000] of the perturbed h at u1 - c(1, -1), exactly, for every draw.
 
-    Returns the infima (B,) and the drawn risks (B, J, 2) of the plan's algorithms.
+    Returns the infima (B,) and the drawn risks (B, J, 2) of algorithms with ``losses`` (J, n).
     """
     arcs, scale = function.estimate, step * np.sqrt(function.n_obs)
     edges_hat = edges_of(function)
-    infima, risks = np.empty(n_boot), np.empty((n_boot, len(plan.extra), 2))
+    infima, risks = np.empty(n_boot), np.empty((n_boot, len(losses), 2))
 
     def one(number: int, edges: FloatArray, values: FloatArray, mirror: FloatArray, drawn: FloatArray) -> None:
         risks[number] = drawn
         infima[number] = _line(edges_hat, arcs.values, arcs.mirror, edges, values, mirror, scale)
 
-    for_each_drawn_function(function, plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
+    for_each_drawn_function(function, losses, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
     return infima, risks
 
 
 def for_each_drawn_function(
     function: SupportFunction,
-    plan: DrawPlan,
+    losses: FloatArray,
     consume: Callable[[int, FloatArray, FloatArray, FloatArray, FloatArray], None],
     *,
     n_boot: int,
     seed: np.random.SeedSequence,
     n_jobs: int | None,
 ) -> None:
-    """Call ``consume(b, edges, values, mirror, risks)`` with the arcs of h~ and the plan's drawn risks (J, 2)."""
-    arcs, order = function.estimate, function.order
+    """Call ``consume(b, edges, values, mirror, risks)`` for every draw: the arcs of h~, and risks (J, 2) of ``losses``.
+
+    The arrays are valid only during the call.
+    """
+    arcs, order, arranged = function.estimate, function.order, arrange_rows(function, losses, in_blocks=False)
+    rows = arranged.rows
     m = len(arcs.a)
     from_r = function.scores.is_r[order] if len(order) else np.zeros(0, dtype=bool)
 
-    def one(number: int, w: FloatArray) -> None:
-        values, edges, mirror, mass = np.empty((m + 1, 2)), np.empty((m, 2)), np.empty(2), np.empty(2)
-        risks = np.empty((len(plan.extra), 2))
-        _draw_arcs(
-            w, plan.stops, plan.weight, plan.base, plan.change, plan.extra, from_r, values, mirror, mass, risks
-        )  # fmt: skip
-        _edges(arcs.a, arcs.b, mass[0], mass[1], edges)
-        consume(number, edges, values, mirror, risks)
+    def worker() -> Callable[[int], None]:
+        reader, w, levels = DrawReader(arranged, seed), np.empty(function.n_obs), np.empty((2 + len(losses), 2))
+        values, edges, mirror = np.empty((m + 1, 2)), np.empty((m, 2)), np.empty(2)
+        risks = np.empty((len(losses), 2))
 
-    for_each_draw(plan, one, n_boot=n_boot, seed=seed, n_jobs=n_jobs)
+        def one(number: int) -> None:
+            for block, raw, units in reader.blocks(number):
+                read_block(block, raw, units, w, rows, levels)
+            _draw_arcs(w, rows, levels, from_r, values, mirror, risks)
+            _edges(arcs.a, arcs.b, levels[0, 0], levels[0, 1], edges)
+            consume(number, edges, values, mirror, risks)
+
+        return one
+
+    for_each_draw(worker, n_boot=n_boot, n_jobs=n_jobs)
 
 
 def edges_of(function: SupportFunction) -> FloatArray:
@@ -161,22 +172,11 @@ def _edges(a, b, mu_r, mu_b, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _draw_arcs(w, stops, weight, base, change, extra, from_r, values, mirror, mass, risks):  # type: ignore[no-untyped-def]
-    """Arc values (m + 1, 2), mirror, group masses and risks under the random weights ``w``."""
-    level, total = np.zeros(2), np.zeros(2)
-    begin = 0
-    for g in range(2):
-        mass[g] = 0.0
-        for i in range(begin, stops[g, 1]):
-            mass[g] += w[i] * weight[i]
-            level[g] += w[i] * base[i]
-        for j in range(extra.shape[0]):
-            loss = 0.0
-            for i in range(begin, stops[g, 1]):
-                loss += w[i] * extra[j, i]
-            risks[j, g] = loss / mass[g]
-        begin = stops[g, 1]
-    at_r, at_b = 0, stops[0, 1]
+def _draw_arcs(w, rows, levels, from_r, values, mirror, risks):  # type: ignore[no-untyped-def]
+    """Arc values (m + 1, 2), mirror and risks under the random weights ``w``, whose sums are ``levels``."""
+    change, total = rows.change, np.zeros(2)
+    at_r, at_b = rows.stops[0, 0, 0], rows.stops[0, 1, 0]
+    mass, level = levels[0], levels[1]
     values[0, 0], values[0, 1] = level[0] / mass[0], level[1] / mass[1]
     for k in range(from_r.shape[0]):
         if from_r[k]:
@@ -191,6 +191,8 @@ def _draw_arcs(w, stops, weight, base, change, extra, from_r, values, mirror, ma
         values[k + 1] = values[k]
     for g in range(2):
         mirror[g] = (2.0 * level[g] + total[g]) / mass[g]
+        for j in range(risks.shape[0]):
+            risks[j, g] = levels[2 + j, g] / mass[g]
 
 
 @njit(cache=True, nogil=True, inline="always")

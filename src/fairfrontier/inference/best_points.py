@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import BoolArray, FloatArray
-from ..bootstrap.draws import DrawingContext, make_plan
+from ..bootstrap.draws import DrawingContext
 from ..bootstrap.exact import perturbed_parts
 from ..data.checks import check_level
 from ..data.notebook import BLUE, ORANGE, Picture
@@ -254,9 +254,9 @@ def _exact_statistics(context: DrawingContext, R: FloatArray, B: FloatArray) -> 
     most = np.array([arcs.max_excess(e).value for e in both])
     ends = context.draw(np.array([U1, U2]))
     inside = np.concatenate([ends.h_hat[0] - R @ U1, ends.h_hat[1] - B @ U2])
-    plan = make_plan(function, np.empty((0, function.n_obs)))
+    nobody = np.empty((0, function.n_obs))
     moved = perturbed_parts(
-        function, plan, both, step, n_boot=context.n_boot, seed=context.seed, n_jobs=context.n_jobs
+        function, nobody, both, step, n_boot=context.n_boot, seed=context.seed, n_jobs=context.n_jobs
     )[0].T
     z = np.maximum(ends.z_h(), 0.0).T
     draws = np.maximum(moved - most[:, None], 0.0) / step

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray
-from ..bootstrap.draws import make_plan
 from ..bootstrap.exact import edges_of, for_each_drawn_function
 from ..estimator import FairFrontier
 from ..frontier.support import SupportFunction, group_means
@@ -97,7 +96,7 @@ def distance_on_line(
         f_moves[b] = (-value(perturbed) - f) / step
         risk_moves[b] = np.sqrt(n) * (drawn[0] - own)
 
-    for_each_drawn_function(function, make_plan(function, loss[None]), one, n_boot=n_boot, seed=seed, n_jobs=1)
+    for_each_drawn_function(function, loss[None], one, n_boot=n_boot, seed=seed, n_jobs=1)
     risks = np.vstack([fixed, own])
     half = np.empty(len(risks))
     for j, e in enumerate(risks):

@@ -26,7 +26,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...arrays import FloatArray
-from ...bootstrap.draws import DrawingContext, make_plan
+from ...bootstrap.draws import DrawingContext
 from ...bootstrap.exact import perturbed_line_infima
 from ...errors import InputError
 from ...frontier.plane import off_breakpoint
@@ -384,7 +384,7 @@ def _crossing(
         step = step_size(n)
         infima, drawn = perturbed_line_infima(
             function,
-            make_plan(function, losses),
+            losses,
             step,
             n_boot=context.n_boot,
             seed=context.seed,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import FloatArray
-from ...bootstrap.draws import DrawingContext, make_plan
+from ...bootstrap.draws import DrawingContext
 from ...bootstrap.exact import perturbed_parts
 from ...frontier.plane import improvement_support, off_breakpoint, unit_circle
 from ...frontier.support import Extremum
@@ -67,7 +67,7 @@ def _exact_nulls(
     step = step_size(function.n_obs)
     excess, apart = perturbed_parts(
         function,
-        make_plan(function, losses),
+        losses,
         risks,
         step,
         n_boot=context.n_boot,
