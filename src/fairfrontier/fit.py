@@ -14,7 +14,7 @@ from .data.checks import check_bounds, check_capacity, check_level, check_probab
 from .data.losses import Loss
 from .data.row_losses import RowLosses, row_losses
 from .data.sample import Sample
-from .errors import InputError, NotFittedError
+from .errors import InputError
 from .frontier.regret import Regret, estimate_regret
 from .frontier.sets import BestPoints, most_central, sharp_points
 from .frontier.support import SupportFunction, build_support_function, group_means, make_scores
@@ -86,7 +86,7 @@ def read_bounds(lower: ArrayLike | None, upper: ArrayLike | None, sample: Sample
 def _at_rows(given: ArrayLike | None, sample: Sample, name: str) -> FloatArray | None:
     if given is None:
         return None
-    column = [given] * sample.n_given if np.ndim(given) == 0 else given
+    column = np.full(sample.n_given, given) if np.ndim(given) == 0 else given
     return check_probabilities(column, name, sample.n_given, code="bad-bounds")[sample.rows]
 
 
@@ -201,13 +201,6 @@ class Fitted(Protocol):
     def fit_(self) -> Fit:
         """What was learned."""
         ...
-
-
-def fit_of(fitted: Fitted) -> Fit:
-    """Return the fit that an estimator keeps, or say that there is none yet."""
-    if not hasattr(fitted, "fit_"):
-        raise NotFittedError(f"This {type(fitted).__name__} is not fitted yet: call `fit` first.")
-    return fitted.fit_
 
 
 def learn(

@@ -57,7 +57,11 @@ NO_CUTOFF = Cutoff(0.0, 0.0, 0.0)
 
 
 def find_cutoff(
-    k: FloatArray, weight: FloatArray, capacity: float, lower: ArrayLike = 0.0, spread: ArrayLike = 1.0
+    k: FloatArray,
+    weight: FloatArray,
+    capacity: float,
+    lower: FloatArray | float = 0.0,
+    spread: FloatArray | float = 1.0,
 ) -> Cutoff:
     """Find the cut-off at which a share ``capacity`` of people is treated, or all with k > 0 if they are fewer.
 

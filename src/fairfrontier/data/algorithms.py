@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -15,6 +16,9 @@ from .checks import check_length, check_probabilities, check_risks
 from .reading import Column, read_column
 from .sample import Sample
 from .variables import ADVICE, check_decisions, check_names, read_scores
+
+Decisions: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
+"""A column, several columns, or columns by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,8 @@ class Asked:
         How messages call the argument that holds the pairs.
     """
 
-    decisions: ArrayLike | Mapping[str, ArrayLike] | None = None
-    risks: ArrayLike | None = None
+    decisions: Decisions | None = None
+    risks: Decisions | None = None
     randomised: bool = False
     threshold: float | None = None
     risks_name: str = "risks"
@@ -56,14 +60,17 @@ def read_algorithms(sample: Sample, asked: Asked, *, limits: tuple[FloatArray, F
     """Read what users ask about; ``limits`` are the smallest and largest risks that the loss allows on these rows."""
     decisions, risks = asked.decisions, asked.risks
     randomised, threshold = asked.randomised, asked.threshold
-    if (decisions is None) == (risks is None):
-        raise InputError("bad-decisions", f"Give either `decisions` or risk pairs `{asked.risks_name}`, and not both.")
+    either = InputError("bad-decisions", f"Give either `decisions` or risk pairs `{asked.risks_name}`, and not both.")
+    if decisions is not None and risks is not None:
+        raise either
     if not isinstance(randomised, bool):
         raise InputError("bad-option", f"`randomised` must be True or False, got {randomised!r}.")
     if risks is not None:
         if randomised or threshold is not None:
             raise InputError("bad-option", "`randomised` and `threshold` belong to decisions, not to risk pairs.")
         return _read_risks(risks, limits, sample.n_obs)
+    if decisions is None:
+        raise either
     if randomised and threshold is not None:
         raise InputError("bad-option", "`randomised=True` and `threshold` contradict each other: give one of them.")
     named, single = _named(decisions)
@@ -71,14 +78,13 @@ def read_algorithms(sample: Sample, asked: Asked, *, limits: tuple[FloatArray, F
     return Algorithms(tuple(named), np.array(rows).reshape(-1, sample.n_obs), np.empty((0, 2)), single)
 
 
-def _named(decisions: ArrayLike) -> tuple[dict[str, ArrayLike], bool]:
+def _named(decisions: Decisions) -> tuple[dict[str, ArrayLike], bool]:
     if isinstance(decisions, Mapping):
         if not decisions:
             raise InputError("bad-decisions", "`decisions` names no algorithm: give at least one.")
         return _distinct([(str(name), values) for name, values in decisions.items()]), False
-    try:
-        frame = nw.from_native(decisions, eager_only=True)
-    except TypeError:
+    frame = nw.from_native(decisions, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
         array = np.asarray(decisions)
         if array.ndim == 2:
             return _distinct([(f"algorithm {j + 1}", array[:, j]) for j in range(array.shape[1])]), False
@@ -115,7 +121,7 @@ def _pairs_of(risks: Mapping[str, ArrayLike]) -> FloatArray:
     return np.vstack([check_risks(pair) for pair in risks.values()])
 
 
-def _read_risks(risks: ArrayLike, limits: tuple[FloatArray, FloatArray], n_obs: int) -> Algorithms:
+def _read_risks(risks: Decisions, limits: tuple[FloatArray, FloatArray], n_obs: int) -> Algorithms:
     names: tuple[str, ...]
     if isinstance(risks, Mapping):
         if not risks:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..arrays import ArrayLike
+from ..data.algorithms import Asked
 from ..data.risks import Risks
 from ..data.variables import check_names
-from ..inference.distance.result import DistanceInterval, DistanceIntervals
+from ..inference import questions
+from ..inference.distance.result import DistanceIntervals
 from ..inference.group_skew import GroupSkewTest
-from ..inference.lda.result import LDATest, LDATests
+from ..inference.lda.result import LDATests
 from ..inference.regions import FrontierRegion
 from ..rules.alternatives import Alternatives
 
@@ -102,12 +104,11 @@ def ask_lda(
     """Test algorithms together for less discriminatory alternatives; there may be none to test."""
     if not algorithms:
         return LDATests({})
-    found = ff.test_lda(algorithms, randomised=randomised, capacity=capacity)
-    return LDATests({found.name: found}) if isinstance(found, LDATest) else found
+    read = questions.algorithms_of(ff.fit_, Asked(algorithms, randomised=randomised))
+    return questions.lda_tests(ff.fit_, read, capacity=capacity)
 
 
 def _distances(ff: FairFrontier, algorithms: Mapping[str, ArrayLike], *, randomised: bool) -> DistanceIntervals:
     if not algorithms:
         return DistanceIntervals({})
-    found = ff.distance_to_fairest(algorithms, randomised=randomised)
-    return DistanceIntervals({found.name: found}) if isinstance(found, DistanceInterval) else found
+    return questions.distances(ff.fit_, questions.algorithms_of(ff.fit_, Asked(algorithms, randomised=randomised)))

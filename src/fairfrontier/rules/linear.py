@@ -24,7 +24,7 @@ from ..data.reading import Label, Table
 from ..data.result import ExplainedResult, axes_of, labels
 from ..data.sample import Sample
 from ..errors import InputError
-from ..fit import Fitted, fit_of
+from ..fit import Fitted
 from ..frontier.support import group_means
 from ..learning.learners import Learner
 from ..learning.learners.estimators import NumericColumns, take_rows
@@ -200,7 +200,7 @@ random_state
         Both rules are evaluated out of fold on the rows and folds of ``frontier``, without any capacity.
         """
         self.check_fitted()
-        fit = fit_of(frontier)
+        fit = frontier.fit_
         sample, folds = fit.sample, fit.nuisance.folds
         if folds is None or sample.X is None:
             raise InputError("bad-option", "The frontier was fitted on predictions from outside and has no folds.")
