@@ -241,8 +241,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     @property
     def fit_(self) -> Fit:
         """What was learned, of which every question is a function."""
-        if not hasattr(self, "_learned"):
-            raise NotFittedError("This FairFrontier is not fitted yet: call `fit` first.")
+        self._check_fitted()
         return self._learned.asking(self._options())
 
     @property
@@ -738,7 +737,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
     def summary(self) -> str:
         """Describe the fit in plain text: data, points, learner quality, diagnostics."""
-        self.fit_
+        self._check_fitted()
         return summary_text(self)
 
     def plot(
@@ -845,8 +844,12 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         fit = self.fit_
         return fit, questions.algorithms_of(fit, Asked(decisions, risks, randomised, threshold, risks_name))
 
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_learned"):
+            raise NotFittedError("This FairFrontier is not fitted yet: call `fit` first.")
+
     def _rules(self) -> Deployment:
-        self.fit_
+        self._check_fitted()
         return self._deployment
 
     def _options(self) -> Options:
