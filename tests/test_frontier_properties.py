@@ -495,7 +495,7 @@ def test_a_covariate_that_is_the_group_is_warned_of():
     X = pd.DataFrame(data.X, columns=["a", "b", "c"]).assign(district=data.g)
     with pytest.warns(GroupDeterminedWarning, match="'district'"):
         ff = fit(data, X=X)
-    assert "'district' alone tells the groups apart" in ff.summary()
+    assert "'district' alone separates the groups" in ff.summary()
 
 
 def test_plot_names_groups_and_algorithms():

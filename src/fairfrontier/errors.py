@@ -124,7 +124,7 @@ class DroppedRowsWarning(FairFrontierWarning):
 
 
 class CapacityWarning(FairFrontierWarning):
-    """An algorithm treats more people than the rules it is compared with may."""
+    """An algorithm selects more people than the rules it is compared with may."""
 
 
 class EmptySetWarning(FairFrontierWarning):

@@ -361,7 +361,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
         ``tolerance`` is that of the set estimate `FrontierCurve.contains`, by default sqrt(log n / n) times the root
         mean square of the loss differences, which is 1 for classification. With ``capacity`` the frontier of the rules
-        that treat at most this share of people, on a grid of directions and without any bias correction.
+        that select at most this share of people, on a grid of directions and without any bias correction.
 
         Examples
         --------
@@ -391,7 +391,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def feasible_set(self, *, capacity: float | None = None) -> EstimatedFeasibleSet | FeasibleSet:
         """Estimated set of attainable risk pairs (of the most central repetition), with its inference.
 
-        With ``capacity`` the part of it that rules attain which treat at most this share of people, cut out by a grid
+        With ``capacity`` the part of it that rules attain which select at most this share of people, cut out by a grid
         of directions; without inference and without any bias correction.
 
         Examples
@@ -439,7 +439,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         kinks : bool
             For "paper": False uses the simpler limit that holds when the feasible set has no kinks.
         capacity : float, optional
-            Compare only with rules that treat at most this share of people, such as 0.03 for a programme that has
+            Compare only with rules that select at most this share of people, such as 0.03 for a programme that has
             room for 3%. Directions are then a grid.
 
         Returns
@@ -712,7 +712,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         n : int
             Number of rules, spread over the improving part of the frontier.
         capacity : float, optional
-            Largest share of people that an alternative may treat.
+            Largest share of people that an alternative may select.
         held_out : bool
             False: risks are cross-fitted on all rows. True: learn and choose on one half of the rows and report risks
             on the other half, which no choice has seen. The rules themselves always learn from all rows.
@@ -763,7 +763,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         skew : GroupSkewTest, optional
             A result of `test_group_skew`, whose confidence set of the two best points is outlined.
         capacity : float, optional
-            Draw set and frontier of rules that treat at most this share of people; the points know no capacity.
+            Draw set and frontier of rules that select at most this share of people; the points are those without a capacity.
         zoom : bool
             Show the corner with the frontier and the algorithms instead of the whole set.
         """

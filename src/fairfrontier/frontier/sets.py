@@ -33,7 +33,7 @@ _DOWN = np.array([-1.0, -1.0])  # lower risk for both groups
 class BestPoints(Result):
     """The best point of each group and the fairest point, with the directions that attain them.
 
-    ``R``, ``B``, ``F`` (2,) are risk pairs (r, b). ``position`` tells where the set lies relative to the
+    ``R``, ``B``, ``F`` (2,) are risk pairs (r, b). ``position`` says where the set lies relative to the
     45-degree line: it ``crosses`` it, lies ``above`` (e_r < e_b throughout) or ``below``.
     """
 
@@ -313,7 +313,7 @@ def fa_frontier(
 ) -> FrontierCurve:
     """Estimate the fairness-accuracy frontier.
 
-    The curve runs over the directions that the configuration tells (Liang, Lu, Mu and Okumura): from R
+    The curve runs over the directions that belong to the configuration (Liang, Lu, Mu and Okumura): from R
     to B under balance; from the best point of the favoured group through the other one to F under skew.
     ``tolerance`` defaults to sqrt(log n) / sqrt(n). The direction of F is taken from the convex ``plug_in`` criterion
     if given: the direction that minimises the noisy h itself can lie far beyond F. With a ``regret`` the points

@@ -1,4 +1,4 @@
-"""Linear threshold rules: treat where a weighted sum of given covariates exceeds a threshold.
+"""Linear threshold rules: select where a weighted sum of given covariates exceeds a threshold.
 
 The rules of the frontier are threshold rules in k(x). Restricting k to linear functions of x gives rules that are easy
 to write down and to explain, but in general no longer on the frontier: the restriction costs something, and
@@ -34,7 +34,7 @@ from .preferences import Weights
 
 @dataclass(frozen=True, slots=True)
 class LinearScore:
-    """A linear score of standardised columns; ``model`` is None where every row is better treated, or none."""
+    """A linear score of standardised columns; ``model`` is None where every row is better selected, or none."""
 
     columns: Sequence[Label] | None
     encoder: NumericColumns
@@ -103,7 +103,7 @@ class Restriction(ExplainedResult):
 class LinearFrontierRule(FrontierRule):
     """The best linear threshold rule for given group weights, by a surrogate loss.
 
-    Row i of group g is better treated if c_i = (q_g / mu_g)(loss(1, y_i) - loss(0, y_i)) is positive, and getting it
+    Row i of group g is better selected if c_i = (q_g / mu_g)(loss(1, y_i) - loss(0, y_i)) is positive, and getting it
     wrong costs the size of c_i. A logistic regression of the sign of c_i, weighted by its size, stands in for the sum
     of these costs, which cannot be minimised directly. It is a restriction: see `restriction` for how much is lost.
 

@@ -23,13 +23,13 @@ class Candidate:
     """A rule 1{q'M t > 0}, or a lottery between two, chosen to improve on an algorithm.
 
     ``directions`` (1 or 2, 2) and the ``shares`` with which each rule is used; ``losses`` and
-    ``treatment`` (n,): the rows' expected losses and probabilities of treatment.
+    ``chances`` (n,): the rows' expected losses and chances of being selected.
     """
 
     directions: FloatArray
     shares: FloatArray
     losses: FloatArray
-    treatment: FloatArray
+    chances: FloatArray
 
 
 def find_candidate(
@@ -49,13 +49,13 @@ def find_candidate(
     pairs = [(first, share), (second, 1.0 - share)]
     used = [(k, weight) for k, weight in pairs if weight > 0.0]
     s = function.scores
-    treatment = np.zeros(function.n_obs)
+    chances = np.zeros(function.n_obs)
     for k, weight in used:
-        treatment += weight * function.treated(q[k])
-    losses = s.l0 + s.dl * treatment
+        chances += weight * function.treated(q[k])
+    losses = s.l0 + s.dl * chances
     if s.lower is not None and s.spread is not None:
-        treatment = s.lower + s.spread * treatment
-    return Candidate(q[[k for k, _ in used]], np.array([weight for _, weight in used]), losses, treatment)
+        chances = s.lower + s.spread * chances
+    return Candidate(q[[k for k, _ in used]], np.array([weight for _, weight in used]), losses, chances)
 
 
 def gains(risk: FloatArray, e_star: FloatArray) -> FloatArray:
@@ -171,7 +171,7 @@ def make_witness(
 ) -> Witness:
     """Put together a candidate and the joint draws (B, 2) of its risks and of the algorithm's."""
     s = function.scores
-    rates, _ = group_means(candidate.treatment, s.group, s.weight)
+    rates, _ = group_means(candidate.chances, s.group, s.weight)
     step = step_size(function.n_obs)
     scale = step * np.sqrt(function.n_obs)
     gain = gains(risk, e_star)
