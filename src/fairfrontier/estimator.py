@@ -763,7 +763,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         skew : GroupSkewTest, optional
             A result of `test_group_skew`, whose confidence set of the two best points is outlined.
         capacity : float, optional
-            Draw set and frontier of rules that select at most this share of people; the points are those without a capacity.
+            Draw set and frontier of rules that select at most this share of people; the points stay as they are.
         zoom : bool
             Show the corner with the frontier and the algorithms instead of the whole set.
         """
