@@ -19,10 +19,9 @@ from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..errors import EmptySetWarning, InputError
 from .plane import U1, U2, convex_contains, off_breakpoint, polygon_area, unit_circle
 from .regret import Regret
-from .support import Arcs, Extremum, SupportFunction
+from .support import Arcs, Extremum, Position, SupportFunction
 
 Configuration = Literal["balanced", "r-skewed", "b-skewed"]
-Position = Literal["crosses", "above", "below"]
 Kind = Literal["fairness-accuracy", "pareto"]
 """Which frontier."""
 
@@ -77,18 +76,11 @@ def best_points(arcs: Arcs) -> BestPoints:
     """
     R = arcs.support_set(U1, tie=U2)[0]
     B = arcs.support_set(U2, tie=U1)[0]
-    line = arcs.line_infimum()
-    position: Position
-    if np.isfinite(line.value):
-        position, q_F = "crosses", line.direction / np.hypot(*line.direction)
-        F = np.full(2, -line.value)
-    else:
-        # An estimated set can be empty and seem to lie on both sides; the wider miss decides.
-        ends = np.array([[1.0, -1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
-        above = line.above and (not line.below or arcs.h(ends)[0] <= arcs.h(ends)[1])
-        position, q_F = ("above", ends[0]) if above else ("below", ends[1])
-        F = arcs.support_set(q_F, tie=_DOWN)[0]
-    return BestPoints(R, B, F, U1.copy(), U2.copy(), q_F, position, configuration(R, B))
+    fairest = arcs.fairest()
+    F = np.full(2, -fairest.infimum)
+    if fairest.position != "crosses":
+        F = arcs.support_set(fairest.direction, tie=_DOWN)[0]
+    return BestPoints(R, B, F, U1.copy(), U2.copy(), fairest.direction, fairest.position, configuration(R, B))
 
 
 def sharp_fairest(function: SupportFunction, regret: Regret | None = None) -> tuple[FloatArray, FloatArray, Position]:
