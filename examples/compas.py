@@ -59,7 +59,7 @@ def main():
     found = ff.alternatives(risky, 4 if options.quick else 8, capacity=float(risky.mean()))
     print(f"\nRules estimated to be better that call at most {risky.mean():.1%} of the people risky: {len(found)}")
     if len(found):
-        columns = [f"{what} {label}" for what in ("risk", "treated") for label in found.groups]
+        columns = [f"{what} {label}" for what in ("risk", "selection rate") for label in found.groups]
         table = found.table[[*columns, "gain in gap", "agreement", "flagged"]]
         table.columns = ["risk C", "risk A", "risky C", "risky A", "gain in gap", "agreement", "in doubt"]
         print(table.to_string(float_format="{:.3f}".format))

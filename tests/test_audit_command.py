@@ -21,6 +21,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from fairfrontier import FairFrontier
 from fairfrontier.audit import run as running
 from fairfrontier.audit.demo import demo_table
 from fairfrontier.audit.plan import make_plan
@@ -28,6 +29,7 @@ from fairfrontier.audit.request import AuditRequest, read_config
 from fairfrontier.audit.run import run_audit, variants
 from fairfrontier.audit.table import EXACT, TableFile
 from fairfrontier.cli import app
+from fairfrontier.data.wording import p_value_text
 from fairfrontier.errors import EmptySetWarning, InputError, LearnerError
 from fairfrontier.inference import questions
 from fairfrontier.report.sentences import CHIPS, HEADLINES
@@ -45,14 +47,14 @@ WRITTEN = {
     "plan.txt",
     "report.html",
     "tables/algorithms.csv",
-    "tables/alternatives-1-chosen-by-cost-score.csv",
+    "tables/alternatives-1-selected-by-cost-score.csv",
     "tables/alternatives-2-by-health.csv",
     "tables/learner.csv",
     "tables/points.csv",
     "tables/rules.csv",
     "tables/sensitivity.csv",
 }
-HOSPITAL = ("--outcome", "needs the programme", "--group", "race", "--decision", "chosen by cost score")
+HOSPITAL = ("--outcome", "needs the programme", "--group", "race", "--decision", "selected by cost score")
 
 
 def small_table(n=400):
@@ -101,7 +103,7 @@ def hospital(tmp_path_factory):
 @pytest.fixture(scope="module")
 def good(hospital, tmp_path_factory):
     out = tmp_path_factory.mktemp("good") / "out"
-    more = ("--algorithm", "by health=chosen by health score", "--exclude", "cost score,health score", "--draws", 200)
+    more = ("--algorithm", "by health=selected by health score", "--exclude", "cost score,health score", "--draws", 200)
     return command(hospital, *HOSPITAL, *more, "--out", out), out
 
 
@@ -127,10 +129,10 @@ def test_a_good_run_writes_everything(good):
 def test_what_is_printed_is_what_the_record_says(good):
     done, out = good
     record = json.loads((out / "audit.json").read_text(encoding="utf-8"))
-    assert [a["name"] for a in record["algorithms"]] == ["chosen by cost score", "by health"]
+    assert [a["name"] for a in record["algorithms"]] == ["selected by cost score", "by health"]
     for a in record["algorithms"]:
         decides, alone = (f"{a['lda'][key]:.3f}" for key in ("p_value_adjusted", "p_value"))
-        p_values = f"p-value {decides}, adjusted for 2 algorithms; unadjusted {alone}"
+        p_values = f"adjusted p-value {decides}, unadjusted {alone}"
         assert f"{a['name']}: {HEADLINES[a['verdict']]} ({p_values})\n" in done.stdout
     plan = (out / "plan.txt").read_text(encoding="utf-8")
     assert done.stdout.startswith(plan)
@@ -183,7 +185,9 @@ def test_tables_are_those_of_the_record(good):
 def test_alternatives_have_a_header_though_there_are_none(good):
     _, out = good
     record = json.loads((out / "audit.json").read_text(encoding="utf-8"))
-    some, none = (read_csv(out / "tables" / f"alternatives-{n}.csv") for n in ("1-chosen-by-cost-score", "2-by-health"))
+    some, none = (
+        read_csv(out / "tables" / f"alternatives-{n}.csv") for n in ("1-selected-by-cost-score", "2-by-health")
+    )
     assert [len(some), len(none)] == [len(a["alternatives"]) for a in record["algorithms"]]
     assert len(some) > 0
     assert len(none) == 0
@@ -221,8 +225,8 @@ def test_the_config_written_is_the_request_of_the_record(good, hospital):
         data=str(hospital),
         outcome="needs the programme",
         group="race",
-        decision="chosen by cost score",
-        algorithms={"by health": "chosen by health score"},
+        decision="selected by cost score",
+        algorithms={"by health": "selected by health score"},
         exclude=("cost score,health score",),
         draws=200,
     )
@@ -253,6 +257,33 @@ def test_fail_on_lda_exits_with_3_when_one_is_shown_whatever_the_names(tmp_path)
     assert read_config(out / "config.toml").resolved() == record["request"]
 
 
+def test_several_algorithms_pass_the_gate_together_by_adjusted_p_values(tmp_path):
+    rng, table = np.random.default_rng(1), small_table()
+    noise = {"first": 1.2, "second": 0.2, "third": 0.2, "fourth": 0.2}
+    for name, size in noise.items():  # all but the first are nearly as good as `by a`, to which there is none
+        table[name] = (table["a"] + size * rng.normal(size=len(table)) > 0.0).astype(int)
+    table.to_csv(tmp_path / "people.csv", index=False)
+    ff = FairFrontier(learner="factored-logit", n_folds=2, n_boot=199, groups=("m", "f"), random_state=0)
+    ff.fit(table[["a", "b"]], table["y"], sensitive_features=table["sex"])
+    p_value = ff.test_lda(table["first"]).p_value
+    assert 0.01 <= p_value <= 0.1
+    level = 2.0 * p_value
+    assert ff.test_lda(table["first"], alpha=level).verdict == "lda-shown"
+    words = [str(tmp_path / "people.csv"), "--outcome", "y", "--group", "sex", "--decision", "first"]
+    words += ["--features", "a,b", "--draws", "199", "--folds", "2", "--alpha", str(level), "--fail-on", "lda"]
+    others = [word for name in list(noise)[1:] for word in ("--algorithm", f"{name}={name}")]
+    done = CliRunner().invoke(app, ["audit", *words, *others, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    record = json.loads((tmp_path / "out" / "audit.json").read_text(encoding="utf-8"))
+    assert {algorithm["verdict"] for algorithm in record["algorithms"]} == {"no-evidence"}
+    tests = [algorithm["lda"] for algorithm in record["algorithms"]]
+    assert [test["p_value"] <= level for test in tests] == [True, False, False, False]
+    assert tests[0]["p_value"] == p_value
+    assert tests[0]["p_value_adjusted"] == pytest.approx(4.0 * p_value)
+    adjusted, alone = p_value_text(4.0 * p_value, level), p_value_text(p_value, level)
+    assert f"(p-value {adjusted}, adjusted for 4 algorithms; unadjusted {alone})\n" in done.output
+
+
 def test_dry_run_shows_the_plan_and_writes_nothing(people, tmp_path):
     words = [
         str(people),
@@ -269,7 +300,7 @@ def test_dry_run_shows_the_plan_and_writes_nothing(people, tmp_path):
     done = CliRunner().invoke(app, ["audit", *words])
     assert done.exit_code == 0
     assert done.output.splitlines()[0] == "File        people.csv: 400 rows, 10 columns"
-    assert "WARNING     oracle: a copy of 'y', column for column or under other names" in done.output
+    assert "WARNING     oracle: a copy of 'y', possibly with other labels" in done.output
     assert "WARNING     amount: suspected leak: by itself it nearly determines 'y'" in done.output
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
 
@@ -281,7 +312,7 @@ def test_options_win_over_the_config(people, tmp_path):
     assert "Decision    coin" in CliRunner().invoke(app, words).output
     assert "Decision    by a" in CliRunner().invoke(app, [*words, "--decision", "by a"]).output
     scored = CliRunner().invoke(app, [*words, "--score", "score", "--top", "0.25"]).output
-    assert "Treated     score, top 0.25: 25.0%" in scored
+    assert "Selected    score, top 0.25: 25.0%" in scored
 
 
 FINE = {"--outcome": "y", "--group": "sex", "--decision": "coin"}
@@ -297,33 +328,40 @@ SCORED = {"--decision": None, "--score": "score"}
         ({"--score": "score", "--top": "0.1"}, "Give either --decision"),
         (SCORED, "either --threshold or --top"),
         (SCORED | {"--top": "0.1", "--threshold": "1"}, "either --threshold or --top"),
-        (SCORED | {"--top": "1.5"}, "--top is a share between 0 and 1, such as 0.1; got 1.5."),
-        (SCORED | {"--threshold": "nan"}, "--threshold is a number"),
+        (SCORED | {"--top": "1.5"}, "--top must be a share between 0 and 1, such as 0.1; got 1.5."),
+        (SCORED | {"--threshold": "nan"}, "--threshold must be a finite number; got nan."),
         ({"--threshold": "1"}, "belong to --score"),
         ({"--score-as-feature": ""}, "--score-as-feature needs --score"),
         ({"--features": "a", "--exclude": "b"}, "Give either --features or --exclude"),
         ({"--features": "a,bb"}, "The file has no column 'bb'"),
         ({"--outcome": "amont"}, "no column 'amont', given for the outcome. Did you mean 'amount'?"),
-        ({"--outcome": "kind"}, "'kind' holds ['u', 'v', 'w']: say which counts as 1"),
-        ({"--outcome": "a"}, "'a' must hold 0 and 1"),
-        ({"--outcome": "kind", "--positive": "u"}, "'kind' has 3 values"),
-        ({"--decision": "score"}, "must hold decisions 0 and 1"),
-        ({"--group": "kind"}, "'kind' holds 3 groups"),
-        ({"--groups": "f"}, "--groups names two groups"),
-        ({"--groups": "f,x"}, "['x'] are not in 'sex'"),
-        ({"--group": "kind", "--groups": "u,u"}, "--groups names two groups"),
-        ({"--algorithm": "by a"}, "--algorithm is NAME=COLUMN, got 'by a'."),
-        ({"--algorithm": "coin=by a"}, "Two algorithms are called 'coin'"),
-        ({"--alpha": "0.7"}, "alpha must lie strictly between 0 and 0.5"),
-        ({"--draws": "10"}, "at least 99"),
-        ({"--capacity": "2"}, "`capacity` must be a share of people"),
-        ({"--folds": "1"}, "--folds is a whole number of at least 2"),
-        ({"--seed": "-1"}, "--seed is a whole number of at least 0"),
-        ({"--jobs": "0"}, "The number of jobs"),
+        ({"--outcome": "kind"}, "--outcome 'kind' must hold numbers, but it has "),
+        (
+            {"--outcome": "kind"},
+            "Its labels are 'u', 'v', 'w'; if there are two labels, choose the one that counts as 1: --",
+        ),
+        ({"--outcome": "a"}, "--outcome 'a' also has 375 other values, such as -"),
+        (
+            {"--outcome": "kind", "--positive": "u"},
+            "--positive 'u' needs an outcome of two values; --outcome 'kind' has 3: ",
+        ),
+        ({"--decision": "score"}, "--decision 'score' must lie in [0, 1]; "),
+        ({"--group": "kind"}, "An audit of --group 'kind' compares two groups, but there are 3: "),
+        ({"--groups": "f"}, "--groups must be two or more different labels"),
+        ({"--groups": "f,x"}, "--groups names 'x', but the groups in --group 'sex' are 'm' ("),
+        ({"--group": "kind", "--groups": "u,u"}, "--groups must be two or more different labels"),
+        ({"--algorithm": "by a"}, "--algorithm must be NAME=COLUMN; got 'by a'."),
+        ({"--algorithm": "coin=by a"}, "Algorithms must have different names; got 'coin', 'coin'."),
+        ({"--alpha": "0.7"}, "--alpha must lie strictly between 0 and 0.5"),
+        ({"--draws": "10"}, "--draws must be an integer of at least 99; got 10."),
+        ({"--capacity": "2"}, "--capacity must be a share of people"),
+        ({"--folds": "1"}, "--folds must be an integer of at least 2"),
+        ({"--seed": "-1"}, "--seed must be an integer of at least 0"),
+        ({"--jobs": "0"}, "--jobs must be an integer other than 0 (-1: all processors); got 0."),
         ({"--learner": "forrest"}, "No learner is called 'forrest'. Did you mean 'forest'"),
-        ({"--loss": "quadratic"}, "quadratic"),
-        ({"--fail-on": "gap"}, "--fail-on knows 'lda' only, got 'gap'."),
-        ({"--weights": "kind"}, "sample_weight"),
+        ({"--loss": "quadratic"}, "No loss is called 'quadratic'. Known names: classification, squared."),
+        ({"--fail-on": "gap"}, "--fail-on accepts only 'lda'; got 'gap'."),
+        ({"--weights": "kind"}, "--weights 'kind' must hold numbers, but it has "),
         ({"--config": "absent.toml"}, "cannot be read: No such file"),
         ({"data": "absent.csv"}, "There is no file absent.csv"),
         ({"data": None}, "An audit needs the path of a table"),
@@ -348,7 +386,7 @@ def test_one_group_exits_with_2(tmp_path):
     words = [str(tmp_path / "people.csv"), "--outcome", "y", "--group", "sex", "--decision", "coin", "--dry-run"]
     done = CliRunner().invoke(app, ["audit", *words])
     assert done.exit_code == 2
-    assert "Error: 'sex' must hold two groups, and holds ['f']." in done.output
+    assert "Error: Two groups are compared, but --group 'sex' has only one: 'f' (2" in done.output
 
 
 @pytest.mark.parametrize("place", ["file", "file/out", "others"])
@@ -357,7 +395,7 @@ def test_places_where_nothing_can_be_written_exit_with_2_before_the_work(place, 
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / "notes.txt").write_text("mine")
     before = contents(tmp_path)
-    monkeypatch.setattr("fairfrontier.cli.run_audit", None)
+    monkeypatch.setattr("fairfrontier.audit.run.run_audit", None)
     words = [str(people), "--outcome", "y", "--group", "sex", "--decision", "coin", "--out", str(tmp_path / place)]
     done = CliRunner().invoke(app, ["audit", *words])
     assert done.exit_code == 2, done.output
@@ -676,5 +714,5 @@ def test_no_jobs_are_refused():
         TableFile(small_table(), "people.csv", "0" * 64),
         AuditRequest(data="people.csv", outcome="y", group="sex", decision="coin"),
     )
-    with pytest.raises(InputError, match="at least 1, or -1"):
+    with pytest.raises(InputError, match="n_jobs must be an integer other than 0"):
         run_audit(plan, n_jobs=0)

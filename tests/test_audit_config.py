@@ -6,8 +6,12 @@ import tomllib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.fuzz_files import typed
+from typer.main import get_command
+from typer.testing import CliRunner
 
-from fairfrontier.audit.request import AuditRequest, override, read_config, write_config
+from fairfrontier import cli
+from fairfrontier.audit.request import AuditRequest, options, override, read_config, write_config
 from fairfrontier.errors import InputError
 
 FULL = AuditRequest(
@@ -100,14 +104,14 @@ def test_dashes_underscores_and_a_byte_order_mark(tmp_path):
         ("score-as-featur = true", "Did you mean 'score_as_feature'?"),
         ("xyz = 1", "Known: data, outcome, group"),
         ("jobs = 2", "sets 'jobs', which is not known."),
-        ("outcome = 3", "'outcome' must be a text, got 3."),
+        ("outcome = 3", "'outcome' must be a text; got 3."),
         ("decision = ['d']", "'decision' must be a text"),
-        ("folds = 5.0", "'folds' must be a whole number, got 5.0."),
-        ("folds = true", "'folds' must be a whole number, got True."),
-        ("seed = '1'", "'seed' must be a whole number"),
-        ("alpha = '0.05'", "'alpha' must be a number, got '0.05'."),
-        ("threshold = false", "'threshold' must be a number, got False."),
-        ("robustness = 1", "'robustness' must be true or false, got 1."),
+        ("folds = 5.0", "'folds' must be an integer; got 5.0."),
+        ("folds = true", "'folds' must be an integer; got True."),
+        ("seed = '1'", "'seed' must be an integer"),
+        ("alpha = '0.05'", "'alpha' must be a number; got '0.05'."),
+        ("threshold = false", "'threshold' must be a number; got False."),
+        ("robustness = 1", "'robustness' must be true or false; got 1."),
         ("robustness = 'yes'", "'robustness' must be true or false"),
         ("features = 'a,b'", "'features' must be a list of texts"),
         ("groups = [0, 1]", "'groups' must be a list of texts"),
@@ -186,20 +190,24 @@ def test_what_cannot_stand_beside_a_given_setting_goes(config, given_, expected)
         ({"decision": None, "score": "s", "threshold": float("nan")}, "bad-option", "got nan"),
         ({"decision": None, "score": "s", "threshold": float("inf")}, "bad-option", "got inf"),
         ({"features": ("a",), "exclude": ("b",)}, "bad-option", "either --features or --exclude"),
-        ({"groups": ("a",)}, "bad-option", "names two groups"),
-        ({"groups": ("a", "b", "c")}, "bad-option", "names two groups"),
-        ({"groups": ("a", "a")}, "bad-option", "names two groups"),
+        ({"groups": ("a",)}, "bad-option", "--groups must be two or more different labels; got ('a',)"),
+        (
+            {"groups": ("a", "b", "c")},
+            "too-many-groups",
+            "An audit compares two groups, but there are 3: 'a', 'b', 'c'.",
+        ),
+        ({"groups": ("a", "a")}, "bad-option", "two or more different labels"),
         ({"score_as_feature": True}, "bad-option", "needs --score"),
-        ({"alpha": 0.0}, "bad-alpha", "alpha must lie"),
-        ({"alpha": 0.5}, "bad-alpha", "alpha must lie"),
-        ({"alpha": float("nan")}, "bad-alpha", "alpha must lie"),
+        ({"alpha": 0.0}, "bad-alpha", "--alpha must lie"),
+        ({"alpha": 0.5}, "bad-alpha", "--alpha must lie"),
+        ({"alpha": float("nan")}, "bad-alpha", "--alpha must lie"),
         ({"alpha": 0.0005}, "bad-draws", "1000 draws"),
-        ({"draws": 98}, "bad-draws", "at least 99"),
-        ({"capacity": 0.0}, "bad-capacity", "a share of people"),
-        ({"capacity": 1.1}, "bad-capacity", "a share of people"),
-        ({"folds": 1}, "bad-folds", "at least 2"),
-        ({"repetitions": 0}, "bad-option", "at least 1"),
-        ({"seed": -1}, "bad-option", "at least 0"),
+        ({"draws": 98}, "bad-draws", "--draws must be an integer of at least 99; got 98."),
+        ({"capacity": 0.0}, "bad-capacity", "--capacity must be a share of people"),
+        ({"capacity": 1.1}, "bad-capacity", "--capacity must be a share of people"),
+        ({"folds": 1}, "bad-folds", "--folds must be an integer of at least 2; got 1."),
+        ({"repetitions": 0}, "bad-option", "--repetitions must be an integer of at least 1; got 0."),
+        ({"seed": -1}, "bad-option", "--seed must be an integer of at least 0; got -1."),
         ({"loss": "squard"}, "bad-loss", "squard"),
         ({"learner": "forrest"}, "unknown-learner", "Did you mean 'forest'"),
     ],
@@ -211,3 +219,103 @@ def test_settings_that_cannot_be_are_refused_before_any_data_are_read(settings, 
         AuditRequest(**fine | settings).check()
     assert error.value.code == code
     assert words in str(error.value)
+
+
+NEEDED = {"data": "people.csv", "outcome": "y", "group": "g"}
+EXTRA = ["config", "out", "jobs", "dry_run", "fail_on"]
+"""Options of the command that are not settings of an audit."""
+PARTNERS = {"threshold": {"score": "s"}, "top": {"score": "s"}, "score_as_feature": {"score": "s", "top": 0.5}}
+
+
+def test_options_of_the_command_are_the_fields_of_the_request():
+    parameters = get_command(cli.app).commands["audit"].params
+    names = [entry.name for entry in dataclasses.fields(AuditRequest)]
+    assert [parameter.name for parameter in parameters] == names + EXTRA
+    assert [option.name for option in options()] == names
+    for parameter, option in zip(parameters, options(), strict=False):
+        default = getattr(AuditRequest(), option.name)
+        assert option.default == default
+        assert option.help == AuditRequest.__dataclass_fields__[option.name].metadata["help"]
+        assert parameter.default is None  # not given: the config file, or the default of the request, holds
+        shown = default not in (None, "", (), {}) and default is not False
+        assert parameter.help == option.help + (f" Default: {default}." if shown else "")
+        assert parameter.opts == ["data" if option.positional else option.flag]
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Run the command up to the plan; return the request that it makes of its options."""
+
+    def ask(*words):
+        requests = []
+
+        def plan(request):
+            requests.append(request)
+            raise InputError("bad-option", "Stopped here.")
+
+        monkeypatch.setattr(cli, "_plan", plan)
+        done = CliRunner().invoke(cli.app, ["audit", *words])
+        assert done.exit_code == 2, done.output
+        assert "Stopped here." in done.output
+        return requests[0]
+
+    return ask
+
+
+def test_without_options_the_command_has_the_defaults_of_the_request(asked):
+    assert asked(*typed(NEEDED | {"decision": "d"})) == AuditRequest(**NEEDED, decision="d")
+
+
+VALID = {
+    "data": "other.csv",
+    "outcome": "o",
+    "group": "h",
+    "decision": "d",
+    "score": "s",
+    "threshold": 3.0,
+    "top": 0.25,
+    "algorithms": {"a b": "c", "d": "e=f"},
+    "features": ("one", "two, three"),
+    "exclude": ("four",),
+    "groups": ("Black", "White, not Hispanic"),
+    "positive": "yes",
+    "score_as_feature": True,
+    "loss": "squared",
+    "learner": "lasso",
+    "folds": 3,
+    "repetitions": 2,
+    "draws": 500,
+    "capacity": 0.1,
+    "alpha": 0.1,
+    "seed": 7,
+    "weights": "w",
+    "clusters": "c",
+    "robustness": True,
+    "encoding": "latin-1",
+    "title": "[title]",
+}
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in dataclasses.fields(AuditRequest)])
+def test_command_line_toml_and_python_set_every_option_alike(name, asked, tmp_path):
+    settings = NEEDED | ({"top": 0.5} if name == "score" else {}) | {name: VALID[name]}
+    settings = PARTNERS.get(name, {}) | settings
+    settings |= {} if "score" in settings else {"decision": "d"}
+    request = AuditRequest(**settings)
+    assert getattr(request, name) == VALID[name] != getattr(AuditRequest(), name)
+    assert asked(*typed(settings)) == request
+    (tmp_path / "settings.toml").write_text(write_config(request), encoding="utf-8")
+    assert asked("--config", str(tmp_path / "settings.toml")) == request
+
+
+def test_groups_may_be_given_as_one_text_or_twice(asked):
+    words = typed(NEEDED | {"decision": "d"})
+    assert asked(*words, "--groups", "a, b").groups == ("a", "b")
+    assert asked(*words, "--groups", "a, b", "--groups", "c").groups == ("a, b", "c")
+
+
+def test_switches_can_be_turned_off_again(asked, tmp_path):
+    (tmp_path / "settings.toml").write_text("robustness = true\n")
+    words = ["--config", str(tmp_path / "settings.toml"), *typed(NEEDED | {"decision": "d"})]
+    assert asked(*words).robustness
+    assert not asked(*words, "--no-robustness").robustness

@@ -85,7 +85,7 @@ def test_encodings(tmp_path):
     )
     assert refusal(path, encoding="latin-77") == "The encoding 'latin-77' is not known."
     path.write_bytes(b"a,b\n" + b"x,1\n" * 100_000 + "é,1\n".encode("latin-1"))
-    assert "holds the byte b'\\xe9'" in refusal(path)
+    assert "has the byte b'\\xe9'" in refusal(path)
     path.write_bytes("a,b\né,1\n".encode("utf-16"))
     assert read_table(path, encoding="utf-16").table["a"].tolist() == ["é"]
 
@@ -94,8 +94,8 @@ def test_encodings(tmp_path):
     ("name", "content", "words"),
     [
         ("empty.csv", b"", "is empty (0 bytes)"),
-        ("header.csv", b"a,b\n", "has column names and no rows"),
-        ("blank.csv", b"\n\n", "holds no table"),
+        ("header.csv", b"a,b\n", "has column names but no rows"),
+        ("blank.csv", b"\n\n", "has no table"),
         ("picture.csv", bytes(range(256)), "is not utf-8 text"),
         ("semicolons.csv", b"a;b\n1;2\n", "separated by ';' and not by ','"),
         ("tabs.csv", b"a\tb\n1\t2\n", "separated by '\\t' and not by ','"),
@@ -110,7 +110,7 @@ def test_encodings(tmp_path):
         ("broken.parquet", b"hello", "cannot be read as parquet"),
         ("broken.feather", b"hello", "cannot be read as feather"),
         ("broken.xlsx", b"hello", "cannot be read as xlsx"),
-        ("table.parquet.gz", b"hello", "only CSV files are read compressed"),
+        ("table.parquet.gz", b"hello", "only CSV files can be read compressed"),
         ("table.json", b"{}", "The format of table.json is not known; expected CSV"),
         ("table.zip", b"PK", "The format of table.zip is not known"),
         ("table", b"a,b\n1,2\n", "The format of table is not known"),

@@ -6,8 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairfrontier.audit.plan import FEW_ROWS, MOST_CATEGORIES, as_labels, make_plan
+from fairfrontier.audit.columns import FEW_ROWS, area_under_curve, as_labels, largest_area
+from fairfrontier.audit.inputs import Inputs
+from fairfrontier.audit.plan import Account, AuditPlan, make_plan
 from fairfrontier.audit.request import AuditRequest
+from fairfrontier.audit.screening import MOST_CATEGORIES, Reference, make_candidate, reason_to_exclude
 from fairfrontier.audit.table import TableFile
 from fairfrontier.errors import InputError
 
@@ -49,8 +52,8 @@ def with_gaps(values, where):
 def test_columns_with_a_role_are_no_covariates():
     table = people(weight=1.0 + np.arange(N) % 3, ward=np.arange(N) % 7, other=np.arange(N) % 5 == 0)
     plan = plan_of(table, weights="weight", clusters="ward", algorithms={"second": "other"})
-    assert list(plan.X.columns) == ["age", "income", "score"]
-    assert plan.roles == {
+    assert list(plan.inputs.X.columns) == ["age", "income", "score"]
+    assert plan.account.roles == {
         "ill": "outcome",
         "sex": "group",
         "chosen": "decision",
@@ -58,17 +61,17 @@ def test_columns_with_a_role_are_no_covariates():
         "ward": "clusters",
         "other": "decision (second)",
     }
-    assert plan.groups == ("m", "f")
-    assert list(plan.algorithms) == ["chosen", "second"]
-    np.testing.assert_array_equal(plan.algorithms["second"], table["other"].astype(float))
-    np.testing.assert_array_equal(plan.y, table["ill"])
-    np.testing.assert_array_equal(plan.weights, table["weight"])
-    np.testing.assert_array_equal(plan.clusters, table["ward"])
-    assert not plan.excluded
-    assert not plan.dropped
+    assert plan.inputs.groups == ("m", "f")
+    assert list(plan.inputs.algorithms) == ["chosen", "second"]
+    np.testing.assert_array_equal(plan.inputs.algorithms["second"], table["other"].astype(float))
+    np.testing.assert_array_equal(plan.inputs.y, table["ill"])
+    np.testing.assert_array_equal(plan.inputs.weights, table["weight"])
+    np.testing.assert_array_equal(plan.inputs.clusters, table["ward"])
+    assert not plan.account.excluded
+    assert not plan.account.dropped
 
 
-def test_lines_tell_every_column_and_row():
+def test_lines_describe_every_column_and_row():
     table = people(
         town=np.tile(["x", "y", "z", "z"], N // 4),
         number=np.arange(N),
@@ -85,7 +88,7 @@ def test_lines_tell_every_column_and_row():
     assert "Covariates  4: age, income, score, town (3 categories)" in lines
     assert "Encoding    text and categories become indicators, one for each value" in lines
     assert "Left out    number: every value is different: an identifier" in lines
-    assert "WARNING     copy: a copy of 'ill', column for column or under other names" in lines
+    assert "WARNING     copy: a copy of 'ill', possibly with other labels" in lines
     assert "Not used    10 rows of group other" in lines
     assert "Dropped     3 rows, income is missing (f 1, m 2)" in lines
     assert lines[-1] == "Rows used   187 of 200"
@@ -95,29 +98,32 @@ def test_score_is_asked_for_and_told_both_ways():
     table = people().drop(columns="chosen")
     for wanted, words in ((False, "not used"), (True, "used")):
         plan = plan_of(table, decision=None, score="score", threshold=0.25, score_as_feature=wanted)
-        assert "score" not in plan.X.columns
+        assert "score" not in plan.inputs.X.columns
         assert f"            The score is {words} as a covariate; the verdict is shown both ways." in plan.lines()
-        np.testing.assert_array_equal(plan.score, table["score"])
-        assert list(plan.algorithms) == ["score above 0.25"]
-        np.testing.assert_array_equal(plan.algorithms["score above 0.25"], table["score"] > 0.25)
+        np.testing.assert_array_equal(plan.inputs.score, table["score"])
+        assert list(plan.inputs.algorithms) == ["score above 0.25"]
+        np.testing.assert_array_equal(plan.inputs.algorithms["score above 0.25"], table["score"] > 0.25)
 
 
 def test_top_share_is_taken_of_the_rows_in_use():
     table = people(score=np.arange(N, dtype=float)).drop(columns="chosen")
     table.loc[150:, "income"] = np.nan
     plan = plan_of(table, decision=None, score="score", top=0.1)
-    np.testing.assert_array_equal(plan.algorithms["score, top 0.1"], np.arange(150) >= 135)
-    assert "score" not in plan.noted
+    np.testing.assert_array_equal(plan.inputs.algorithms["score, top 0.1"], np.arange(150) >= 135)
+    assert "score" not in plan.account.noted
 
 
 def test_ties_at_the_cut_off_of_a_top_share_are_told():
     few = people(score=np.r_[np.arange(10.0), np.repeat([5.0, 6.0], (N - 10) // 2)]).drop(columns="chosen")
     plan = plan_of(few, decision=None, score="score", top=0.2)
-    assert plan.algorithms["score, top 0.2"].sum() == 3  # 7, 8 and 9
-    assert plan.noted["score"] == f"top 0.2 treats {3 / N:.1%}, since people tied at the cut-off are not"
-    assert f"Mind        score: {plan.noted['score']}" in plan.lines()
+    assert plan.inputs.algorithms["score, top 0.2"].sum() == 3  # 7, 8 and 9
+    assert (
+        plan.account.noted["score"]
+        == f"--top 0.2 selects {3 / N:.1%} of people, since those tied at the cut-off are not selected"
+    )
+    assert f"Note        score: {plan.account.noted['score']}" in plan.lines()
     nobody = people(score=np.repeat([1.0, 10.0], N // 2)).drop(columns="chosen")
-    with pytest.raises(InputError, match=r"treats nobody: 50\.0% of the rows share the highest score, 10\. Give"):
+    with pytest.raises(InputError, match=r"selects nobody: 50\.0% of the rows share the highest score, 10\. Give"):
         plan_of(nobody, decision=None, score="score", top=0.1)
 
 
@@ -136,7 +142,7 @@ UNFIT = {
     "day and time": ([f"2024-01-{1 + i % 9:02d}T10:00:00" for i in range(N)], "a date;", False),
     "day as here": ([f"{1 + i % 9}.1.2024" for i in range(N)], "a date;", False),
     "day as object": ([datetime.date(2024, 1, 1 + i % 9) for i in range(N)], "a date;", False),
-    "infinite": ([np.inf] + [float(i % 3) for i in range(N - 1)], "it holds infinite values", True),
+    "infinite": ([np.inf] + [float(i % 3) for i in range(N - 1)], "it has infinite values", True),
     "lists": ([[i % 2] for i in range(N)], "its values are lists or the like", False),
 }
 
@@ -145,10 +151,10 @@ UNFIT = {
 def test_columns_unfit_as_covariates_are_left_out(name):
     values, why, alarming = UNFIT[name]
     plan = plan_of(people(column=pd.Series(values)))
-    assert plan.excluded["column"].startswith(why)
-    assert ("column" in plan.warned) is alarming
-    assert list(plan.X.columns) == ["age", "income", "score"]
-    assert len(plan.y) == N
+    assert plan.account.excluded["column"].startswith(why)
+    assert ("column" in plan.account.warned) is alarming
+    assert list(plan.inputs.X.columns) == ["age", "income", "score"]
+    assert len(plan.inputs.y) == N
 
 
 COPIES = {
@@ -169,9 +175,9 @@ COPIES = {
 def test_copies_of_outcome_group_and_decision_never_slip_in(name, named):
     table = people().assign(column=COPIES[name])
     plan = plan_of(table, features=("age,income,column",) if named else ())
-    assert plan.excluded["column"] == f"a copy of {_original(name)!r}, column for column or under other names"
-    assert plan.warned == ("column",)
-    assert "column" not in plan.X
+    assert plan.account.excluded["column"] == f"a copy of {_original(name)!r}, possibly with other labels"
+    assert plan.account.warned == ("column",)
+    assert "column" not in plan.inputs.X
 
 
 def _original(name):
@@ -183,16 +189,16 @@ def test_copies_of_a_score_are_told_from_other_numbers_that_never_repeat(copy):
     table = people().assign(income=np.random.default_rng(5).normal(size=N), column=lambda t: copy(t["score"]))
     assert table["income"].nunique() == table["score"].nunique() == N
     plan = plan_of(table.drop(columns="chosen"), decision=None, score="score", top=0.3)
-    assert list(plan.excluded) == ["column"]
-    assert plan.excluded["column"].startswith("a copy of 'score'")
-    assert list(plan.X.columns) == ["age", "income"]
+    assert list(plan.account.excluded) == ["column"]
+    assert plan.account.excluded["column"].startswith("a copy of 'score'")
+    assert list(plan.inputs.X.columns) == ["age", "income"]
 
 
 def test_the_decision_that_follows_from_a_score_is_no_covariate():
     table = people(chosen=lambda t: (t["score"] > 0.3).astype(int))
     plan = plan_of(table, decision=None, score="score", threshold=0.3)
-    assert plan.excluded == {"chosen": "a copy of the decisions 'score above 0.3'"}
-    assert plan.warned == ("chosen",)
+    assert plan.account.excluded == {"chosen": "a copy of the decisions 'score above 0.3'"}
+    assert plan.account.warned == ("chosen",)
 
 
 def test_leaks_of_outcome_and_group_are_suspected():
@@ -205,42 +211,42 @@ def test_leaks_of_outcome_and_group_are_suspected():
         people=lambda t: np.where(t["sex"] == "f", rng.choice(["woman", "girl"], N), "man"),
     )
     plan = plan_of(table)
-    assert plan.excluded == {
+    assert plan.account.excluded == {
         "after": "suspected leak: by itself it nearly determines 'ill'",
         "before": "suspected leak: by itself it nearly determines 'ill'",
         "status": "suspected leak: by itself it nearly determines 'ill'",
         "people": "suspected leak: by itself it nearly determines 'sex'",
     }
-    assert set(plan.warned) == set(plan.excluded)
+    assert set(plan.account.warned) == set(plan.account.excluded)
     kept = plan_of(table, features=("after,people", "close"))
-    assert list(kept.X.columns) == ["after", "people", "close"]
-    assert not kept.warned
+    assert list(kept.inputs.X.columns) == ["after", "people", "close"]
+    assert not kept.account.warned
 
 
 def test_text_of_many_values_is_no_leak_because_few_rows_share_one():
     values = [f"t{i % 50}" for i in range(N)]
     table = people(ill=np.arange(N) % 50 < 25, column=values)
     assert N < FEW_ROWS * 50
-    assert "column" in plan_of(table).X
+    assert "column" in plan_of(table).inputs.X
 
 
 def test_the_score_behind_decisions_is_told():
     table = people(chosen=lambda t: (t["score"] > 0.3).astype(int))
     plan = plan_of(table)
-    assert list(plan.noted) == ["score"]
-    assert [line for line in plan.lines() if line.startswith("Mind")] == [
-        "Mind        score: it determines the decisions 'chosen', like a score; --exclude it if rules may not use it"
+    assert list(plan.account.noted) == ["score"]
+    assert [line for line in plan.lines() if line.startswith("Note")] == [
+        "Note        score: it determines the decisions 'chosen', like a score; --exclude it if rules may not use it"
     ]
-    assert not plan_of(table, exclude=("score",)).noted
+    assert not plan_of(table, exclude=("score",)).account.noted
 
 
 def test_named_features_are_kept_and_in_order():
     days = np.where(np.arange(N) // 2 % 2, "2024-01-01", "2024-01-02")
     table = people(key=1000 + np.arange(N), town=[f"t{i % 150}" for i in range(N)], day=days)
     plan = plan_of(table, features=("town, key", "age", "key,day"))
-    assert list(plan.X.columns) == ["town", "key", "age", "day"]
-    assert not plan.excluded
-    assert plan.categories == {"town": 150, "day": 2}
+    assert list(plan.inputs.X.columns) == ["town", "key", "age", "day"]
+    assert not plan.account.excluded
+    assert plan.account.categories == {"town": 150, "day": 2}
 
 
 @pytest.mark.parametrize(
@@ -254,14 +260,14 @@ def test_named_features_are_kept_and_in_order():
 )
 def test_named_features_that_cannot_be_used_are_warned_about(values, why):
     plan = plan_of(people(column=values), features=("age", "column"))
-    assert plan.excluded["column"].startswith(why)
-    assert plan.warned == ("column",)
+    assert plan.account.excluded["column"].startswith(why)
+    assert plan.account.warned == ("column",)
 
 
 def test_excluded_columns_are_told():
     plan = plan_of(people(town="x"), exclude=("age,score",))
-    assert plan.excluded == {"age": "named in --exclude", "score": "named in --exclude", "town": "constant"}
-    assert list(plan.X.columns) == ["income"]
+    assert plan.account.excluded == {"age": "named in --exclude", "score": "named in --exclude", "town": "constant"}
+    assert list(plan.inputs.X.columns) == ["income"]
 
 
 def test_rows_are_dropped_by_reason_and_group():
@@ -273,43 +279,51 @@ def test_rows_are_dropped_by_reason_and_group():
     table.loc[[7, 8], "age"] = np.nan
     table.loc[[8, 9, 10, 12], "income"] = np.nan
     plan = plan_of(table)
-    assert plan.dropped == {
+    assert plan.account.dropped == {
         "group is missing": {"no group": 3},
         "ill (outcome) is missing": {"f": 2},
         "chosen (decision) is missing": {"f": 1, "m": 1},
         "age is missing": {"f": 1, "m": 1},
         "income is missing": {"f": 1, "m": 2},
     }
-    assert len(plan.X) == len(plan.y) == len(plan.group) == len(plan.algorithms["chosen"]) == N - 12
-    assert not plan.X.isna().any(axis=None)
+    assert (
+        len(plan.inputs.X)
+        == len(plan.inputs.y)
+        == len(plan.inputs.group)
+        == len(plan.inputs.algorithms["chosen"])
+        == N - 12
+    )
+    assert not plan.inputs.X.isna().any(axis=None)
     kept = table.drop(index=[*range(11), 12])
-    np.testing.assert_array_equal(plan.y, kept["ill"])
-    np.testing.assert_array_equal(plan.group, kept["sex"])
-    np.testing.assert_array_equal(plan.X["age"], kept["age"])
+    np.testing.assert_array_equal(plan.inputs.y, kept["ill"])
+    np.testing.assert_array_equal(plan.inputs.group, kept["sex"])
+    np.testing.assert_array_equal(plan.inputs.X["age"], kept["age"])
 
 
 def test_gaps_of_columns_left_out_drop_no_rows():
     table = people(empty=np.nan, income=lambda t: t["income"].mask(np.arange(N) < 9))
-    assert len(plan_of(table, exclude=("income",)).y) == N
+    assert len(plan_of(table, exclude=("income",)).inputs.y) == N
 
 
 def test_rows_keep_their_place_whatever_the_index():
     table = people()
     shuffled = table.set_index(pd.Index([7] * N))
     plan, other = plan_of(table), plan_of(shuffled)
-    pd.testing.assert_frame_equal(plan.X, other.X)
-    np.testing.assert_array_equal(plan.y, other.y)
+    pd.testing.assert_frame_equal(plan.inputs.X, other.inputs.X)
+    np.testing.assert_array_equal(plan.inputs.y, other.inputs.y)
 
 
 def test_other_groups_are_counted_and_left_out():
     labels = np.array(["a", "b", "c", "d"])[np.repeat([0, 1, 2, 3], [90, 80, 20, 10])]
     plan = plan_of(people(sex=labels), groups=("b", "a"))
-    assert plan.other_groups == {"c": 20, "d": 10}
-    assert plan.groups == ("b", "a")
-    assert len(plan.y) == 170
+    assert plan.account.other_groups == {"c": 20, "d": 10}
+    assert plan.inputs.groups == ("b", "a")
+    assert len(plan.inputs.y) == 170
     code, message = code_of(people(sex=labels))
     assert code == "too-many-groups"
-    assert "a (90), b (80), c (20), d (10)" in message
+    assert (
+        "compares two groups, but there are 4: 'a' (90 rows), 'b' (80 rows), 'c' (20 rows), 'd' (10 rows)." in message
+    )
     assert "--groups A,B" in message
     assert code_of(people(sex=labels), groups=("a", "z"))[0] == "unknown-group"
 
@@ -332,11 +346,11 @@ def test_other_groups_are_counted_and_left_out():
 )
 def test_groups_of_any_kind(values, labels):
     plan = plan_of(people(sex=values))
-    assert plan.groups == labels
+    assert plan.inputs.groups == labels
     missing = int(pd.isna(pd.Series(values)).sum())
-    assert len(plan.y) == N - missing
-    assert set(plan.group) == set(labels)
-    assert plan_of(people(sex=values), groups=labels[::-1]).groups == labels[::-1]
+    assert len(plan.inputs.y) == N - missing
+    assert set(plan.inputs.group) == set(labels)
+    assert plan_of(people(sex=values), groups=labels[::-1]).inputs.groups == labels[::-1]
 
 
 def test_labels_are_text_and_gaps_stay_gaps():
@@ -363,22 +377,22 @@ def test_labels_are_text_and_gaps_stay_gaps():
 )
 def test_outcomes_of_any_kind(values, positive):
     table = people(ill=values, chosen=np.arange(N) % 3 == 0, sex=["a", "a", "b", "b"] * (N // 4))
-    np.testing.assert_array_equal(plan_of(table, positive=positive).y, np.arange(N) % 2)
+    np.testing.assert_array_equal(plan_of(table, positive=positive).inputs.y, np.arange(N) % 2)
 
 
 def test_outcomes_and_decisions_with_gaps_are_still_true_and_false():
     flags = with_gaps(np.arange(N) % 2 == 1, [0, 7])
     plan = plan_of(people(ill=flags, sex=["a", "a", "b", "b"] * (N // 4)))
-    np.testing.assert_array_equal(plan.y, np.delete(np.arange(N) % 2, [0, 7]))
+    np.testing.assert_array_equal(plan.inputs.y, np.delete(np.arange(N) % 2, [0, 7]))
     plan = plan_of(people(chosen=flags, sex=["a", "a", "b", "b"] * (N // 4)))
-    np.testing.assert_array_equal(plan.algorithms["chosen"], np.delete(np.arange(N) % 2, [0, 7]))
+    np.testing.assert_array_equal(plan.inputs.algorithms["chosen"], np.delete(np.arange(N) % 2, [0, 7]))
 
 
 def test_numbers_serve_as_outcome_of_the_squared_loss():
     table = people(ill=np.random.default_rng(2).normal(size=N), copy=lambda t: 2.0 * t["ill"])
     plan = plan_of(table, loss="squared")
-    np.testing.assert_array_equal(plan.y, table["ill"])
-    assert plan.excluded["copy"].startswith("a copy of 'ill'")
+    np.testing.assert_array_equal(plan.inputs.y, table["ill"])
+    assert plan.account.excluded["copy"].startswith("a copy of 'ill'")
     assert code_of(table)[0] == "outcome-not-binary"
 
 
@@ -389,9 +403,9 @@ def test_categories_are_text_whatever_they_were():
         kind=pd.Categorical(np.arange(N) % 3),
     )
     plan = plan_of(table)
-    assert plan.categories == {"mixed": 4, "kind": 3}
-    assert set(plan.X["mixed"]) == {"1", "a", "2.5", "True"}
-    assert plan.X["flag"].dtype == bool
+    assert plan.account.categories == {"mixed": 4, "kind": 3}
+    assert set(plan.inputs.X["mixed"]) == {"1", "a", "2.5", "True"}
+    assert plan.inputs.X["flag"].dtype == bool
 
 
 NAMES = ["a,b", 'quo"ted', "it's", "naïve", "עברית", "<script>alert(1)</script>", " spaced ", "new\nline", "😀", "=1+1"]
@@ -400,34 +414,42 @@ NAMES = ["a,b", 'quo"ted', "it's", "naïve", "עברית", "<script>alert(1)</sc
 def test_awkward_names_are_names_like_others():
     rng = np.random.default_rng(4)
     table = people(**{name: rng.normal(size=N).round(2) for name in NAMES})
-    assert list(plan_of(table).X.columns) == ["age", "income", "score", *NAMES]
-    assert list(plan_of(table, features=tuple(NAMES)).X.columns) == NAMES
-    assert list(plan_of(table, exclude=("a,b", "age,income")).X.columns) == ["score", *NAMES[1:]]
+    assert list(plan_of(table).inputs.X.columns) == ["age", "income", "score", *NAMES]
+    assert list(plan_of(table, features=tuple(NAMES)).inputs.X.columns) == NAMES
+    assert list(plan_of(table, exclude=("a,b", "age,income")).inputs.X.columns) == ["score", *NAMES[1:]]
     renamed = people().rename(columns={"ill": "i,ll", "sex": "<b>sex</b>", "chosen": "בחר"})
     plan = plan_of(renamed, outcome="i,ll", group="<b>sex</b>", decision="בחר")
-    assert plan.roles == {"i,ll": "outcome", "<b>sex</b>": "group", "בחר": "decision"}
+    assert plan.account.roles == {"i,ll": "outcome", "<b>sex</b>": "group", "בחר": "decision"}
 
 
 @pytest.mark.parametrize(
     ("settings", "code", "words"),
     [
         ({"outcome": "il"}, "bad-features", "no column 'il', given for the outcome. Did you mean 'ill'?"),
-        ({"group": "xyz"}, "bad-features", "It has: age, income, sex, ill, chosen, score."),
+        ({"group": "xyz"}, "bad-features", "It has: 'age', 'income', 'sex', 'ill', 'chosen', 'score'."),
         ({"outcome": "ill,age"}, "bad-features", "no column 'ill,age'"),
         ({"algorithms": {"second": "chosn"}}, "bad-features", "Did you mean 'chosen'?"),
         ({"features": ("age,incme",)}, "bad-features", "given for --features. Did you mean 'income'?"),
         ({"exclude": ("agee",)}, "bad-features", "given for --exclude. Did you mean 'age'?"),
-        ({"features": ("age,sex",)}, "bad-features", "'sex' is the group and cannot be a covariate"),
+        ({"features": ("age,sex",)}, "bad-features", "'sex' is the group and cannot also be a covariate"),
         ({"decision": "ill"}, "bad-option", "'ill' is given as outcome and as decision"),
         ({"weights": "sex"}, "bad-option", "'sex' is given as group and as weights"),
-        ({"algorithms": {"chosen": "chosen"}}, "bad-option", "Two algorithms are called 'chosen'"),
+        ({"algorithms": {"chosen": "chosen"}}, "bad-decisions", "different names; got 'chosen', 'chosen'"),
         ({"exclude": ("age,income,score",)}, "bad-features", "No covariate is left (age: named in --exclude"),
-        ({"outcome": "age"}, "outcome-not-binary", "'age' must hold 0 and 1"),
-        ({"outcome": "sex", "group": "ill"}, "outcome-not-binary", "'sex' holds ['f', 'm']: say which counts as 1"),
-        ({"positive": "2"}, "bad-option", "--positive '2' is not in 'ill'"),
-        ({"outcome": "age", "positive": "30"}, "outcome-not-binary", "'age' has "),
-        ({"decision": "age"}, "bad-decisions", "If it is a score, use --score"),
-        ({"decision": "sex", "group": "ill", "outcome": "chosen"}, "bad-decisions", "holds m, f"),
+        (
+            {"outcome": "age"},
+            "outcome-not-binary",
+            "coded 0/1, but --outcome 'age' also has 50 other values, such as 20.",
+        ),
+        ({"outcome": "sex", "group": "ill"}, "outcome-not-binary", "the one that counts as 1: --positive <label>."),
+        ({"positive": "2"}, "outcome-not-binary", "--positive '2' is not a value of --outcome 'ill', which has '"),
+        ({"outcome": "age", "positive": "30"}, "outcome-not-binary", "--outcome 'age' has 50: "),
+        ({"decision": "age"}, "bad-decisions", "If they are scores, give --score"),
+        (
+            {"decision": "sex", "group": "ill", "outcome": "chosen"},
+            "bad-decisions",
+            "--decision 'sex' must hold numbers",
+        ),
         ({"decision": None, "score": "score", "threshold": 0.0, "features": ("score",)}, "bad-features", "--score-as-"),
         ({"decision": None, "score": "sex", "threshold": 0.0, "group": "chosen"}, "bad-decisions", "must hold numbers"),
     ],
@@ -449,14 +471,14 @@ def test_what_cannot_be_planned_is_said(settings, code, words):
         ({"ill": "yes"}, {"positive": "yes"}, "constant-outcome"),
         ({"ill": np.where(np.arange(N) < 5, 1.0, 0.0), "age": np.where(np.arange(N) < 5, np.nan, 1.5)}, {}, ""),
         ({"ill": np.where(np.arange(N) % 2, np.inf, 1.0)}, {"loss": "squared"}, "non-finite"),
-        ({"score": np.inf}, {"decision": None, "score": "score", "top": 0.2}, "non-finite"),
+        ({"score": np.inf}, {"decision": None, "score": "score", "top": 0.2}, "bad-decisions"),
     ],
 )
 def test_tables_that_cannot_be_audited_are_refused(columns, settings, code):
     if code:
         assert code_of(people(**columns), **settings)[0] == code
     else:  # the gaps are those of a column that is left out
-        assert len(plan_of(people(**columns), **settings).y) == N
+        assert len(plan_of(people(**columns), **settings).inputs.y) == N
 
 
 def test_an_outcome_that_is_constant_once_rows_are_dropped_is_refused():
@@ -464,7 +486,7 @@ def test_an_outcome_that_is_constant_once_rows_are_dropped_is_refused():
     table = people(ill=first.astype(int), income=np.where(first, np.nan, np.arange(N) / 8.0))
     code, message = code_of(table)
     assert code == "constant-outcome"
-    assert "'ill' is always 0" in message
+    assert "--outcome 'ill' is 0 in all 195 rows" in message
 
 
 def test_a_file_without_other_columns_has_no_covariates():
@@ -477,7 +499,73 @@ def test_a_covariate_known_only_afterwards_is_told():
     # whoever relapses within two years relapses at some time; a few relapse later
     table = people(ever=lambda t: np.where(np.arange(N) % 20 == 0, 1, t["ill"]))
     plan = plan_of(table)
-    assert list(plan.noted) == ["ever"]
-    assert "by itself it predicts 'ill' very well (area under the curve 0.9" in plan.noted["ever"]
-    assert "ever" in plan.X
-    assert not plan_of(table, exclude=("ever",)).noted
+    assert list(plan.account.noted) == ["ever"]
+    assert "by itself it predicts 'ill' very well (area under the curve 0.9" in plan.account.noted["ever"]
+    assert "ever" in plan.inputs.X
+    assert not plan_of(table, exclude=("ever",)).account.noted
+
+
+def test_area_under_the_curve_against_counting_pairs():
+    rng = np.random.default_rng(6)
+    values, target = rng.integers(0, 8, 60), rng.integers(0, 2, 60).astype(float)
+    higher = values[target == 1][:, None] - values[target == 0]
+    area = np.mean((higher > 0) + 0.5 * (higher == 0))
+    assert area_under_curve(pd.Series(values), target) == pytest.approx(max(area, 1.0 - area))
+    assert area_under_curve(pd.Series(-values), target) == pytest.approx(max(area, 1.0 - area))
+    assert area_under_curve(pd.Series(values), np.ones(60)) == 0.5
+
+
+def test_a_column_that_determines_one_of_several_groups_is_a_leak():
+    rng = np.random.default_rng(7)
+    codes = np.arange(N) % 4
+    reference = Reference(
+        columns={},
+        outcome=None,
+        outcome_name="ill",
+        group_codes=codes,
+        group_name="race",
+        n_groups=4,
+        decisions={},
+    )
+    for code in range(4):
+        told = pd.Series((codes == code) + rng.uniform(-0.4, 0.4, N))
+        assert largest_area(told, codes, 4) == 1.0
+        why, mistake = reason_to_exclude(make_candidate(told), reference, named=False)
+        assert why == "suspected leak: by itself it nearly determines 'race'"
+        assert mistake
+    assert reason_to_exclude(make_candidate(pd.Series(rng.normal(size=N))), reference, named=False) == ("", False)
+
+
+def test_the_area_of_two_groups_is_that_of_either():
+    rng = np.random.default_rng(8)
+    values, codes = pd.Series(rng.normal(size=N)), rng.integers(0, 2, N)
+    areas = {largest_area(values, codes, 2), largest_area(values, 1 - codes, 2)}
+    assert areas == {area_under_curve(values, codes.astype(float))}
+
+
+def test_a_plan_describes_any_number_of_groups():
+    inputs = Inputs(
+        X=pd.DataFrame({"age": np.arange(6)}),
+        y=np.arange(6) % 2.0,
+        group=np.array(["a", "b", "c", "a", "b", "c"], dtype=object),
+        groups=("c", "a", "b"),
+        algorithms={"coin": np.ones(6)},
+    )
+    table = TableFile(pd.DataFrame({"age": np.arange(6)}), "people.csv", "0" * 64)
+    plan = AuditPlan(file=table, request=AuditRequest(), inputs=inputs, account=Account(roles={}))
+    assert "Groups      c 2, a 2, b 2" in plan.lines()
+
+
+def test_weights_and_clusters_are_checked_with_the_plan():
+    code, message = code_of(people(weight=-1.0 + np.arange(N)), weights="weight")
+    assert code == "bad-weights"
+    assert message.startswith("--weights 'weight' has 1 values that are negative or infinite, the first is -1.")
+    code, message = code_of(people(ward=[1, "a"] * (N // 2)), clusters="ward")
+    assert code == "bad-option"
+    assert "--clusters 'ward' mixes numbers and strings" in message
+
+
+def test_rows_of_messages_are_those_of_the_file():
+    table = people(chosen=np.where(np.arange(N) == 7, 2.5, np.arange(N) % 2))
+    table["ill"] = table["ill"].astype(float).mask(table.index < 3)
+    assert "the first is 2.5 in row 7. If they are scores, give --score" in code_of(table)[1]

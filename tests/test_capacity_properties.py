@@ -12,8 +12,8 @@ from support.capacity_cases import plain_rule, shares, some_capacity
 from support.codes import group_codes
 from support.small_samples import fit, rows
 
-from fairfrontier.bootstrap.capacity import CappedContext, cap, capped_feasible_set, fairest_direction, grid_directions
 from fairfrontier.errors import CapacityWarning, InputError
+from fairfrontier.frontier.capacity import CappedContext, cap, capped_feasible_set, fairest_direction, grid_directions
 from fairfrontier.frontier.plane import clip_polygon, convex_contains, polygon_area
 from fairfrontier.frontier.sets import feasible_set
 from fairfrontier.frontier.support import build_support_function, make_scores
@@ -363,12 +363,12 @@ def test_a_witness_keeps_within_the_capacity(kind):
     assert seen >= 2
 
 
-def test_a_warning_where_the_algorithm_treats_more_than_the_capacity():
+def test_a_warning_where_the_algorithm_selects_more_than_the_capacity():
     data, ff = fitted(n=200)
     some = algorithms(data, 0.1, np.random.default_rng(0))
     ff.test_lda(some, capacity=0.1)  # just the capacity: no warning, which would be an error here
     ff.test_lda(risks=[0.4, 0.5], capacity=0.1)
-    with pytest.warns(CapacityWarning, match=r"random treats 10\.00% of the people.* 9\.00%") as caught:
+    with pytest.warns(CapacityWarning, match=r"random selects 10\.00% of the people.* 9\.00%") as caught:
         ff.test_lda({"random": some["random"], "nobody": np.zeros(200)}, capacity=0.09)
     assert len(caught) == 1
     assert caught[0].filename == __file__
@@ -395,7 +395,7 @@ def test_treating_at_random_is_shown_to_be_improvable_and_a_best_rule_is_not(kin
     lower, spread = (0.0, 1.0) if kind != "bounds" else (function.lower, function.spread)
     decisions = {"random": algorithms(data, capacity, np.random.default_rng(1))["random"]}
     for number, q in enumerate(([-1.0, 0.0], [0.0, -1.0], [-1.0, -1.0])):
-        decisions[f"best {number}"] = lower + spread * function.treated(q)
+        decisions[f"best {number}"] = lower + spread * function.selected(q)
     tests = ff.test_lda(decisions, capacity=capacity, randomised=True)
     assert tests["random"].verdict == "lda-shown"
     assert tests["random"].witness.gain.min() > 0

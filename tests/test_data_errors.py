@@ -30,7 +30,11 @@ CASES = {
     "no columns": ("empty-data", "no columns", {"X": np.zeros((4, 0))}),
     "no columns of a frame": ("empty-data", "no columns", {"X": pd.DataFrame(index=range(4))}),
     "one group": ("one-group", "'a' (4 rows)", {"g": ["a"] * 4}),
-    "unknown group": ("unknown-group", "names 'z', but the groups present are 'a'", {"groups": ("a", "z")}),
+    "unknown group": (
+        "unknown-group",
+        "groups names 'z', but the groups in sensitive_features are 'a' (2",
+        {"groups": ("a", "z")},
+    ),
     "groups of another type": ("unknown-group", "names '1', '0'", {"g": [1, 0, 0, 1], "groups": ("1", "0")}),
     "mixed labels": ("unknown-group", "mixes numbers and strings", {"g": ["a", 1, 1, "a"]}),
     "mixed labels equal to python": (
@@ -43,7 +47,11 @@ CASES = {
     "groups in a string": ("bad-option", "two or more different labels", {"groups": "ab"}),
     "groups repeated": ("bad-option", "two or more different labels", {"groups": ("a", "a")}),
     "one group chosen": ("bad-option", "two or more different labels", {"groups": ("a",)}),
-    "one of three unknown": ("unknown-group", "names 'c', but the groups present are", {"groups": ("a", "b", "c")}),
+    "one of three unknown": (
+        "unknown-group",
+        "names 'c', but the groups in sensitive_features are",
+        {"groups": ("a", "b", "c")},
+    ),
     "unknown treatment of missing": ("bad-option", "'impute'", {"missing": "impute"}),
     "mixed clusters": ("bad-option", "clusters mixes", {"clusters": ["a", 1, 2, 3]}),
     "constant outcome": ("constant-outcome", "y is 1 in all 4 rows", {"y": [1, 1, 1, 1]}),

@@ -68,5 +68,5 @@ def test_the_seed_decides():
 def test_bad_arguments():
     with pytest.raises(InputError, match=r"balanced.*got 'other'"):
         make_liu_molinari(10, design="other")
-    with pytest.raises(InputError, match="at least 1 rows, got 0"):
+    with pytest.raises(InputError, match="at least 1; got 0"):
         make_liu_molinari(0)

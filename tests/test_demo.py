@@ -32,8 +32,8 @@ def test_estimates_are_near_the_truth(fitted):
 def test_verdicts_are_those_the_truth_calls_for(fitted):
     plan, ff = fitted
     truth = hospital_truth()
-    tests = ff.test_lda(dict(plan.algorithms))
-    cost, health = tests["chosen by cost score"], tests["chosen by health score"]
+    tests = ff.test_lda(dict(plan.inputs.algorithms))
+    cost, health = tests["selected by cost score"], tests["selected by health score"]
     assert (cost.verdict, health.verdict) == ("lda-shown", "no-evidence")
     # the best point of Black patients improves on the cost score for both groups and in the gap: it has an alternative
     e = cost.risk
@@ -55,18 +55,18 @@ def test_the_truth_is_told_as_it_is(fitted):
         return score > score.quantile(0.9)
 
     risks = truth.risks(decide)
-    assert f"chosen by cost score: {risks[0]:.3f} and {risks[1]:.3f}" in told
-    wrong = plan.algorithms["chosen by cost score"] != plan.y
-    black = plan.group == "Black"
+    assert f"selected by cost score: {risks[0]:.3f} and {risks[1]:.3f}" in told
+    wrong = plan.inputs.algorithms["selected by cost score"] != plan.inputs.y
+    black = plan.inputs.group == "Black"
     for risk, members in zip(risks, (black, ~black), strict=True):
         assert abs(wrong[members].mean() - risk) < 4 * np.sqrt(risk * (1 - risk) / members.sum())
 
 
 def test_the_table_reads_like_a_hospitals():
     table = demo_table(500, 3)
-    assert {"race", "needs the programme", "cost score", "chosen by cost score"} <= set(table.columns)
+    assert {"race", "needs the programme", "cost score", "selected by cost score"} <= set(table.columns)
     assert set(table["race"]) == {"Black", "White"}
-    assert table["chosen by health score"].mean() == pytest.approx(0.1, abs=0.01)
+    assert table["selected by health score"].mean() == pytest.approx(0.1, abs=0.01)
     pd.testing.assert_frame_equal(table, demo_table(500, 3))
 
 

@@ -177,7 +177,7 @@ def test_differences_by_hand(case):
         each = [sum((draws.risks[b, 0] - F[b]) ** 2) - sum((draws.risks[b, 1] - F[b]) ** 2) for b in range(B)]
         ends.append(np.quantile(each, [0.025, 0.975]))
     (evidence,), metric = found["coin"]._evidence, found["coin"].metric
-    numbers = [found[name]._number for name in ("coin", "rule")]
+    numbers = [found[name].number for name in ("coin", "rule")]
     parts = evidence.difference_parts(metric, *numbers, 0.05)
     assert parts["crosses"] == pytest.approx((np.min(ends), np.max(ends)), abs=1e-10)
     if len(parts) == 1:

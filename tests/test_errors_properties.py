@@ -18,6 +18,14 @@ def test_documentation_lists_exactly_the_codes_with_their_meanings():
     assert rows == list(ERROR_CODES.items())
 
 
+def test_all_errors_and_warnings_are_listed():
+    defined = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    assert defined | {"ERROR_CODES", "NotFittedError"} == set(errors.__all__) == set(dir(errors))
+    assert pickle.loads(pickle.dumps(errors.NotFittedError)) is errors.NotFittedError
+    with pytest.raises(AttributeError, match="no attribute 'absent'"):
+        errors.absent  # noqa: B018
+
+
 def test_codes_are_frozen():
     with pytest.raises(TypeError):
         ERROR_CODES["new"] = "no"  # type: ignore[index]

@@ -31,7 +31,7 @@ def only_group(label, keep):
 
 # what is wrong: (changes to the constructor, changes to fit, code, fragment of the message)
 REFUSED = {
-    "one group": ({}, {"sensitive_features": np.ones(N)}, "one-group", "only one is present: 1.0 (60 rows)"),
+    "one group": ({}, {"sensitive_features": np.ones(N)}, "one-group", "features has only one: 1.0 (60 rows)"),
     "three groups and a correction of the regret": (
         {"bias_correction": "regret"},
         {"sensitive_features": np.arange(N) % 3},
@@ -115,7 +115,7 @@ REFUSED = {
         for alpha in (0, 0.5, 1, -0.05, NAN, "x", None, True)
     },
     **{
-        f"{n_folds!r} folds": ({"n_folds": n_folds}, {}, "bad-folds", f"(60), not {n_folds!r}")
+        f"{n_folds!r} folds": ({"n_folds": n_folds}, {}, "bad-folds", f"(60); got {n_folds!r}")
         for n_folds in (1, 0, -2, 2.5, N + 1, "5", None, True)
     },
     "unknown kind of folds": ({"folds": "random"}, {}, "bad-folds", "'independent'"),
@@ -128,7 +128,7 @@ REFUSED = {
         "bad-folds",
         "cluster(s) are split",
     ),
-    **{f"{n_rep!r} repetitions": ({"n_rep": n_rep}, {}, "bad-option", f"not {n_rep!r}") for n_rep in (0, 1.5, "2")},
+    **{f"{n_rep!r} repetitions": ({"n_rep": n_rep}, {}, "bad-option", f"got {n_rep!r}") for n_rep in (0, 1.5, "2")},
     "unknown learner": ({"learner": "logit-laso"}, {}, "unknown-learner", "'logit-lasso'"),
     "learner that is none": ({"learner": 5}, {}, "bad-learner", "The learner int must implement fit"),
     "unknown option of a learner": (

@@ -19,7 +19,6 @@ from support.codes import group_codes
 from support.small_samples import fingerprint, fit, learned, rows
 
 from fairfrontier import FairFrontier, cost_loss
-from fairfrontier.bootstrap.capacity import cap
 from fairfrontier.errors import (
     DroppedRowsWarning,
     FairFrontierWarning,
@@ -29,6 +28,7 @@ from fairfrontier.errors import (
     NotFittedError,
 )
 from fairfrontier.frontier import sweep
+from fairfrontier.frontier.capacity import cap
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.sets import attained_hull, sharp_points
 from fairfrontier.frontier.support import make_scores
@@ -495,7 +495,7 @@ def test_a_covariate_that_is_the_group_is_warned_of():
     X = pd.DataFrame(data.X, columns=["a", "b", "c"]).assign(district=data.g)
     with pytest.warns(GroupDeterminedWarning, match="'district'"):
         ff = fit(data, X=X)
-    assert "'district' alone tells the groups apart" in ff.summary()
+    assert "'district' alone separates the groups" in ff.summary()
 
 
 def test_plot_names_groups_and_algorithms():

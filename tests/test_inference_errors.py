@@ -64,8 +64,13 @@ BAD_DECISIONS = {
     "no algorithm": ({}, {}, "bad-decisions", "at least one"),
     "no columns": (np.empty((N, 0)), {}, "bad-decisions", "at least one"),
     "a frame without columns": (pd.DataFrame(index=range(N)), {}, "bad-decisions", "at least one"),
-    "scores": (scores(), {}, "bad-decisions", "300 of 300 decisions lie strictly between 0 and 1"),
-    "one score": ({"a": changed(0.5)}, {}, "bad-decisions", "1 of 300 decisions of 'a'"),
+    "scores": (scores(), {}, "bad-decisions", "decisions must be 0 or 1, but 300 of 300 lie strictly between 0 and 1"),
+    "one score": (
+        {"a": changed(0.5)},
+        {},
+        "bad-decisions",
+        "'a' must be 0 or 1, but 1 of 300 lie strictly",
+    ),
     "scores with both readings": (scores(), {"randomised": True, "threshold": 0.5}, "bad-option", "contradict"),
     **{
         f"threshold {threshold!r}": (scores(), {"threshold": threshold}, "bad-option", "finite number")
@@ -229,11 +234,11 @@ def test_nothing_is_told_before_fitting(call):
         ("test_lda", {"method": "best"}, "'robust', 'sharp', 'paper'"),
         ("test_lda", {"method": None}, "`method` must be one of"),
         *[
-            ("test_lda", {"method": "paper", "directions": d}, "whole number of at least 8")
+            ("test_lda", {"method": "paper", "directions": d}, "an integer of at least 8")
             for d in (7, 0, -1, 100.0, "all", True)
         ],
-        *[("test_frontier", {"directions": d}, "whole number") for d in (7, 1000.5, "exact", None, True)],
-        *[("test_pareto", {"directions": d}, "whole number") for d in (7, "exact")],
+        *[("test_frontier", {"directions": d}, "an integer") for d in (7, 1000.5, "exact", None, True)],
+        *[("test_pareto", {"directions": d}, "an integer") for d in (7, "exact")],
         ("test_frontier", {"derivative": "exact"}, "'numerical', 'contact'"),
         ("test_pareto", {"derivative": None}, "`derivative` must be one of"),
     ],
@@ -247,7 +252,7 @@ def test_options_are_refused(ff, call, options, fragment):
 @pytest.mark.parametrize("call", ["frontier_confidence_set", "pareto_confidence_set"])
 @pytest.mark.parametrize("directions", [7, "exact", None, 9.5])
 def test_directions_of_regions_are_refused(ff, call, directions):
-    with pytest.raises(InputError, match="whole number") as caught:
+    with pytest.raises(InputError, match="an integer") as caught:
         getattr(ff, call)(directions=directions)
     assert caught.value.code == "bad-option"
 
@@ -291,5 +296,5 @@ def test_rows_left_out_at_fitting_need_no_decision_but_lengths_are_those_given()
 
 def test_eight_directions_are_the_fewest():
     assert check_n_directions(8) == 8
-    with pytest.raises(InputError, match="at least 8, got 7"):
+    with pytest.raises(InputError, match="at least 8; got 7"):
         check_n_directions(7)

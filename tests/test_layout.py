@@ -1,4 +1,4 @@
-"""Where the files of the tests are, what they may import, and that private names of the package stay in their module."""
+"""Where files of tests are, what they may import, and that private names of the package stay in their modules."""
 
 import ast
 import re

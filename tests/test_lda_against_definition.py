@@ -18,9 +18,9 @@ from fairfrontier.bootstrap.arrangement import arrange_rows
 from fairfrontier.bootstrap.exact import _draw_arcs, _edges, _line, _parts
 from fairfrontier.bootstrap.kernels import read_block
 from fairfrontier.errors import FairFrontierWarning
-from fairfrontier.frontier.plane import improvement_corners, off_breakpoint
+from fairfrontier.frontier.plane import improvement_corners, off_breakpoint, unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
-from fairfrontier.inference.lda.evidence import between, robust_grid
+from fairfrontier.inference.lda.directions import DirectionBlocks, between, robust_grid
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.EmptySetWarning"
@@ -377,3 +377,13 @@ def test_the_arcs_of_a_draw_are_those_of_the_reweighted_rows(seed):
     for g, rows_of_group in enumerate((one.is_r, ~one.is_r)):
         expected = losses[:, rows_of_group] @ other.weight[rows_of_group] / other.weight[rows_of_group].sum()
         np.testing.assert_allclose(risks[:, g], expected, atol=1e-12)
+
+
+def test_blocks_of_directions_lie_one_below_the_other():
+    first, second, third = unit_circle(3), np.empty((0, 2)), unit_circle(4, 1.0)
+    blocks = DirectionBlocks.stack({"a": first, "b": second, "c": third}, along={"c": -third})
+    np.testing.assert_array_equal(blocks.rules, np.vstack([first, third]))
+    np.testing.assert_array_equal(blocks.along, np.vstack([first, -third]))
+    assert blocks.positions("c", "a").tolist() == [3, 4, 5, 6, 0, 1, 2]
+    assert blocks.positions("b").tolist() == []
+    assert blocks.position("c", 1).tolist() == [4]

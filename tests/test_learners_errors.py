@@ -38,7 +38,12 @@ def rows(dl=None, weight=None, X=None):
             "partially-linear",
             {"linear": (0, 1), "base": LogisticRegression()},
         ),
-        ("bad-option", "whole number above 1", "partially-linear", {"linear": (0, 1), "n_inner_folds": 1}),
+        (
+            "bad-option",
+            "n_inner_folds must be an integer of at least 2",
+            "partially-linear",
+            {"linear": (0, 1), "n_inner_folds": 1},
+        ),
         ("bad-option", "at least two members", "stack", {"members": ("lasso",)}),
         ("bad-option", "different names", "stack", {"members": ("lasso", "lasso")}),
         ("unknown-learner", "No learner is called 'x'", "stack", {"members": ("lasso", "x")}),

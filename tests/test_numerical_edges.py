@@ -107,7 +107,7 @@ def test_a_group_of_one_row_among_a_hundred_thousand():
     g = np.zeros(100_000, dtype=int)
     g[7] = 1
     ff = fit(rows, g=g)
-    # by definition, in whole numbers: nothing is lost to the size of the other group
+    # by definition, in integers: nothing is lost to the size of the other group
     for q in Q:
         treated = rows.t @ (q * [100_000.0, 100_000.0 / 99_999.0]) > 0.0
         wrong = np.where(treated, rows.y == 0, rows.y == 1)
@@ -459,7 +459,7 @@ def test_an_algorithm_exactly_on_the_frontier_has_no_alternative(direction, seed
     """In its own direction the separation is zero up to rounding, and so are draws: equal, not evidence."""
     rows = Rows(seed=seed)
     ff = fit(rows)
-    a = ff.support_function_.treated(direction).astype(int)
+    a = ff.support_function_.selected(direction).astype(int)
     e = ff.support_set(direction)[0]
     np.testing.assert_allclose(ff.risks(a).risk, e, rtol=0, atol=1e-15)
     for asked in ({"decisions": a}, {"risks": e}):

@@ -458,7 +458,9 @@ def test_variance_is_the_diagonal_of_the_covariance(weighted, clustered, kind):
 def region_of(test, curve, low, high, levels=LEVELS, progress=None):
     box = (np.array(low, dtype=float), np.array(high, dtype=float))
     curve = np.atleast_2d(curve)
-    return frontier_region("pareto", test, curve, box, ("r", "b"), 0.05, 99, levels=levels, progress=progress)
+    return frontier_region(
+        "pareto", test, curve, box, groups=("r", "b"), alpha=0.05, n_boot=99, levels=levels, progress=progress
+    )
 
 
 def cone(points):

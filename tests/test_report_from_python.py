@@ -135,3 +135,17 @@ def test_bad_calls(fitted, tmp_path):
     with pytest.raises(InputError):
         ff.report(tmp_path / "report.html", decisions[:10])
     assert not list(tmp_path.iterdir())
+
+
+def test_questions_can_be_stopped_one_by_one(fitted):
+    ff, decisions = fitted
+    asked = []
+
+    def stop():
+        asked.append(1)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(ff, {"in use": decisions}, before_each=stop)
+    assert len(asked) == 3

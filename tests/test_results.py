@@ -98,7 +98,7 @@ def returned_by(owner):
     """Classes of the package that public methods return, by name of the method."""
     for name, method in inspect.getmembers(owner, inspect.isfunction):
         if not name.startswith("_"):
-            yield name, classes_in(typing.get_type_hints(method).get("return"))
+            yield name, classes_in(typing.get_type_hints(method, localns={"Plain": object}).get("return"))
 
 
 @pytest.mark.parametrize(

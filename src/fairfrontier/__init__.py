@@ -1,15 +1,18 @@
 """Estimation and inference for the fairness-accuracy frontier of decision algorithms."""
 
-from importlib.metadata import version as _version
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from .data.losses import Loss, cost_loss
-from .data.risks import Risks
-from .estimator import FairFrontier
-from .rules.classifier import FrontierRule
-from .rules.evaluation import Evaluation, evaluate
-from .rules.linear import LinearFrontierRule
+if TYPE_CHECKING:
+    from . import datasets, errors, results
+    from .data.losses import Loss, cost_loss
+    from .data.risks import Risks
+    from .estimator import FairFrontier
+    from .rules.classifier import FrontierRule
+    from .rules.evaluation import Evaluation, evaluate
+    from .rules.linear import LinearFrontierRule
 
-__version__ = _version("fairfrontier")
+    __version__: str
 
 __all__ = [
     "Evaluation",
@@ -20,5 +23,40 @@ __all__ = [
     "Risks",
     "__version__",
     "cost_loss",
+    "datasets",
+    "errors",
     "evaluate",
+    "results",
 ]
+
+_MODULES = {
+    "Evaluation": "rules.evaluation",
+    "FairFrontier": "estimator",
+    "FrontierRule": "rules.classifier",
+    "LinearFrontierRule": "rules.linear",
+    "Loss": "data.losses",
+    "Risks": "data.risks",
+    "cost_loss": "data.losses",
+    "evaluate": "rules.evaluation",
+}
+"""The module in which each public object is defined; it is imported when the object is first used."""
+
+
+def __getattr__(name: str) -> object:
+    value: object
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value = version("fairfrontier")
+    elif name in _MODULES:
+        value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    elif name in __all__:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

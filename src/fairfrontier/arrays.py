@@ -3,6 +3,7 @@
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -10,5 +11,5 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.intp]
 SignArray: TypeAlias = NDArray[np.int8]
 AnyArray: TypeAlias = NDArray[Any]
-ArrayLike: TypeAlias = Any
+ArrayLike: TypeAlias = npt.ArrayLike
 """Whatever numpy or narwhals reads: arrays, sequences, pandas and polars columns and frames."""

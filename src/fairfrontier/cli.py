@@ -1,116 +1,143 @@
-"""The command line: ``fairfrontier audit``, ``demo``, ``simulate``, ``replicate`` and ``version``."""
+"""The command line: ``fairfrontier audit``, ``demo``, ``simulate``, ``replicate`` and ``version``.
+
+Commands import what they need when they run, so that ``--help`` and ``--version`` answer at once.
+"""
 
 from __future__ import annotations
 
+import inspect
 import io
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from . import __version__
-from .audit.columns import printable
-from .audit.demo import DEMO_STORY, demo_plan, demo_truth
-from .audit.plan import AuditPlan, make_plan
-from .audit.request import AuditRequest, override, read_config
-from .audit.run import run_audit
-from .audit.table import read_table
-from .audit.write import PAGE, RECORD, check_folder, write_audit
+from .audit.request import AuditRequest, Kind, Option, Value, options, override, read_config
+from .data.messages import printable
 from .errors import FairFrontierError, InputError
-from .progress import Report, progress_bar
-from .report.sentences import verdict_line
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Audit decision algorithms for two groups.")
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from .audit.plan import AuditPlan
+    from .audit.run import Audit
+    from .progress import Report
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Audit decision algorithms for less discriminatory alternatives.",
+)
+Typed = str | float | int | bool | Sequence[str] | None
+"""What the command line hands over for an option; None if it was not given."""
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
+
+TYPES: Mapping[Kind, object] = {
+    Kind.SWITCH: bool | None,
+    Kind.INTEGER: int | None,
+    Kind.NUMBER: float | None,
+    Kind.TEXT: str | None,
+    Kind.TEXTS: list[str] | None,
+    Kind.NAMED_COLUMNS: list[str] | None,
+}
+"""Types of options on the command line, where None means that an option is not given."""
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    """Return an option of an audit as a parameter of the command."""
+    has_default = option.default is not None and option.default is not False and option.default not in ("", (), {})
+    text = option.help + (f" Default: {option.default}." if has_default else "")
+    flags = f"{option.flag}/--no-{option.flag[2:]}" if option.kind is Kind.SWITCH else option.flag
+    info = typer.Argument(help=text) if option.positional else typer.Option(flags, help=text)
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[TYPES[option.kind], info],
+    )
+
+
+def with_audit_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace the parameter ``**typed`` of a command by the options of an `AuditRequest`, before its own."""
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    kept = [parameter for parameter in own if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+    command.__signature__ = inspect.Signature([*map(_parameter, options()), *kept])  # type: ignore[attr-defined]
+    return command
 
 
 @app.command()
-def version() -> None:
-    """Print the version."""
-    typer.echo(__version__)
-
-
-@app.command()
+@with_audit_options
 def audit(
-    data: Annotated[str | None, typer.Argument(help="Table: CSV, Parquet, Feather or Excel.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="Column of the outcome.")] = None,
-    group: Annotated[str | None, typer.Option(help="Column of the group.")] = None,
-    decision: Annotated[str | None, typer.Option(help="Column of the algorithm's decisions, 0 or 1.")] = None,
-    score: Annotated[str | None, typer.Option(help="Column of its score instead, with --threshold or --top.")] = None,
-    threshold: Annotated[float | None, typer.Option(help="Scores above this are treated.")] = None,
-    top: Annotated[
-        float | None, typer.Option(help="Share of rows with the highest scores, who are treated; those tied are not.")
+    *,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file of these settings; options given on the command line win.")
     ] = None,
-    algorithm: Annotated[list[str] | None, typer.Option(help="Another algorithm: NAME=COLUMN of decisions.")] = None,
-    features: Annotated[list[str] | None, typer.Option(help="Covariates, separated by commas; repeatable.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="Columns that are no covariates.")] = None,
-    groups: Annotated[list[str] | None, typer.Option(help="The two groups to compare: A,B; or give it twice.")] = None,
-    positive: Annotated[str | None, typer.Option(help="Label of the outcome that counts as 1.")] = None,
-    score_as_feature: Annotated[
-        bool | None, typer.Option("--score-as-feature/--no-score-as-feature", help="May rules use the score?")
-    ] = None,
-    loss: Annotated[str | None, typer.Option(help="classification (default) or squared.")] = None,
-    learner: Annotated[str | None, typer.Option(help="Learner by name; it decides. Default: factored-logit.")] = None,
-    folds: Annotated[int | None, typer.Option(help="Folds of the cross-fitting. Default: 5.")] = None,
-    repetitions: Annotated[int | None, typer.Option(help="Repetitions of the cross-fitting. Default: 1.")] = None,
-    draws: Annotated[int | None, typer.Option(help="Bootstrap draws. Default: 1000.")] = None,
-    capacity: Annotated[float | None, typer.Option(help="Largest share of people a rule may treat.")] = None,
-    alpha: Annotated[float | None, typer.Option(help="Level of the tests. Default: 0.05.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything random. Default: 0.")] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of sampling weights.")] = None,
-    clusters: Annotated[str | None, typer.Option(help="Column of clusters.")] = None,
-    robustness: Annotated[
-        bool | None, typer.Option("--robustness/--no-robustness", help="More learners and seeds beside the verdict.")
-    ] = None,
-    encoding: Annotated[str | None, typer.Option(help="Encoding of a text file. Default: utf-8.")] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file of these settings; options given here win.")] = None,
-    out: Annotated[Path, typer.Option(help="Directory of the audit.")] = Path("audit"),
-    jobs: Annotated[int | None, typer.Option(help="Parallel jobs; -1 for all cores.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory to write the audit to.")] = Path("audit"),
+    jobs: Annotated[int | None, typer.Option(help="Number of parallel jobs; -1 for all cores.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")] = False,
-    fail_on: Annotated[str | None, typer.Option(help="'lda': exit code 3 if an alternative is shown.")] = None,
+    fail_on: Annotated[str | None, typer.Option(help="'lda': exit with code 3 if an alternative is shown.")] = None,
+    **typed: Typed,
 ) -> None:
     """Audit a decision algorithm for less discriminatory alternatives.
 
     Exit codes: 0 done, 2 bad input, 3 an alternative is shown (with --fail-on lda), 130 interrupted, 143 terminated.
     """
-    given = {
-        name: value
-        for name, value in locals().items()
-        if name not in ("algorithm", "features", "exclude", "groups", "config", "out", "jobs", "dry_run", "fail_on")
-    }
-    given["features"], given["exclude"] = (tuple(values) if values else None for values in (features, exclude))
-    given["groups"] = _two_labels(groups)
     console = _console()
     with _exit_codes(console):
         if fail_on not in (None, "lda"):
-            raise InputError("bad-option", f"--fail-on knows 'lda' only, got {fail_on!r}.")
-        given["algorithms"] = _named_columns(algorithm) if algorithm else None
+            raise InputError("bad-option", f"--fail-on accepts only 'lda'; got {fail_on!r}.")
+        given = {option.name: _value(option, typed[option.name]) for option in options()}
         request = override(read_config(config) if config else AuditRequest(), given).check()
-        plan = make_plan(read_table(request.data, request.encoding), request)
+        plan = _plan(request)
         if dry_run:
             console.print("\n".join(plan.lines()))
             return
-        shown = _audit(console, plan, out, jobs)
-        if shown and fail_on == "lda":
+        finished = _audit(console, plan, out, jobs)
+        if finished.shown and fail_on == "lda":
             raise typer.Exit(3)
+
+
+def _plan(request: AuditRequest) -> AuditPlan:
+    from .audit.plan import make_plan
+    from .audit.table import read_table
+
+    return make_plan(read_table(request.data, request.encoding), request)
 
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory of the audit.")] = Path("demo-output"),
-    rows: Annotated[int, typer.Option(help="Patients of the generated hospital.")] = 20_000,
-    seed: Annotated[int, typer.Option(help="Seed of the patients and of everything after them.")] = 1,
-    jobs: Annotated[int, typer.Option(help="Parallel jobs; -1 for all cores.")] = -1,
+    out: Annotated[Path, typer.Option(help="Directory to write the audit to.")] = Path("demo-output"),
+    rows: Annotated[int, typer.Option(help="Number of patients of the generated hospital.")] = 20_000,
+    seed: Annotated[int, typer.Option(help="Seed of the patients and of all random numbers.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Number of parallel jobs; -1 for all cores.")] = -1,
 ) -> None:
-    """Audit two scores of a generated hospital and leave the report to be opened."""
+    """Audit two scores of a generated hospital, and leave a report to open in a browser."""
     console = _console()
     with _exit_codes(console):
+        from .audit.demo import DEMO_STORY, demo_plan, demo_truth
+        from .audit.write import PAGE
+
         plan = demo_plan(rows, seed)
         console.print(DEMO_STORY + "\n")
         _audit(console, plan, out, jobs)
@@ -119,19 +146,24 @@ def demo(
 
 @app.command()
 def simulate(
-    replications: Annotated[int, typer.Option(help="Replications of every design and sample size.")] = 1000,
+    replications: Annotated[int, typer.Option(help="Number of replications of every design and sample size.")] = 1000,
     sizes: Annotated[str, typer.Option("--n", help="Sample sizes, separated by commas.")] = "1000,5000,10000",
     designs: Annotated[str, typer.Option(help="Designs, separated by commas.")] = "balanced,skewed",
-    out: Annotated[Path, typer.Option(help="Directory of the store and the tables.")] = Path("replication/results"),
-    jobs: Annotated[int, typer.Option(help="Processes; -1 for all cores.")] = -1,
+    out: Annotated[Path, typer.Option(help="Directory of the stored results and the tables.")] = Path(
+        "replication/results"
+    ),
+    jobs: Annotated[int, typer.Option(help="Number of processes; -1 for all cores.")] = -1,
     dask: Annotated[str | None, typer.Option(help="Address of a dask scheduler, or 'local'.")] = None,
-    draws: Annotated[int, typer.Option(help="Bootstrap draws.")] = 1000,
-    retry_failed: Annotated[bool, typer.Option(help="Try replications again that ended in an error.")] = False,
+    draws: Annotated[int, typer.Option(help="Number of bootstrap draws.")] = 1000,
+    retry_failed: Annotated[bool, typer.Option(help="Repeat replications that ended in an error.")] = False,
     descents: Annotated[
-        int, typer.Option(help="Replications whose fit is repeated for distances to a fairest point found by descent.")
+        int,
+        typer.Option(
+            help="Number of replications whose fit is repeated for distances to a fairest point found by descent."
+        ),
     ] = 0,
 ) -> None:
-    """Recompute the published Monte Carlo study; stop it at any time, the next run goes on where it was."""
+    """Recompute the published Monte Carlo study; an interrupted run continues where it stopped."""
     from .replication.simulation import simulate_table1
 
     console = _console()
@@ -160,19 +192,23 @@ def replicate(
         str, typer.Option(help="A file of the hospital study, or 'look-alike'; default: the public file, downloaded.")
     ] = "",
     learner: Annotated[str, typer.Option(help="forest, logit-lasso or boosting.")] = "forest",
-    repetitions: Annotated[int, typer.Option(help="Seeds of the tests, and random halves for the rules.")] = 20,
-    out: Annotated[Path, typer.Option(help="Directory of the store, tables and figures.")] = Path("hospital"),
-    jobs: Annotated[int, typer.Option(help="Processes; -1 for all cores.")] = -1,
+    repetitions: Annotated[
+        int, typer.Option(help="Number of seeds of the tests, and of random halves for the rules.")
+    ] = 20,
+    out: Annotated[Path, typer.Option(help="Directory of the stored results, tables and figures.")] = Path("hospital"),
+    jobs: Annotated[int, typer.Option(help="Number of processes; -1 for all cores.")] = -1,
     dask: Annotated[str | None, typer.Option(help="Address of a dask scheduler, or 'local'.")] = None,
-    draws: Annotated[int, typer.Option(help="Bootstrap draws.")] = 1000,
-    rows: Annotated[int, typer.Option(help="Patients of the look-alike.")] = 48_784,
-    rules: Annotated[bool, typer.Option(help="Learn rules on random halves, too (Table III, Figure 8).")] = True,
+    draws: Annotated[int, typer.Option(help="Number of bootstrap draws.")] = 1000,
+    rows: Annotated[int, typer.Option(help="Number of patients of the look-alike.")] = 48_784,
+    rules: Annotated[
+        bool, typer.Option(help="Whether to learn rules on random halves, too (Table III, Figure 8).")
+    ] = True,
 ) -> None:
-    """Recompute the published hospital study; stop it at any time, the next run goes on where it was."""
+    """Recompute the published hospital study; an interrupted run continues where it stopped."""
     console = _console()
     try:
         if study != "hospital":
-            raise InputError("bad-option", f"The study must be 'hospital', got {study!r}.")
+            raise InputError("bad-option", f"The study must be 'hospital'; got {study!r}.")
         from .replication.hospital.command import replicate_hospital
 
         replicate_hospital(
@@ -192,28 +228,47 @@ def replicate(
         raise typer.Exit(2) from error
 
 
-def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> bool:
-    """Do an audit and write it; return whether an alternative is shown."""
+@app.command()
+def version() -> None:
+    """Print the version."""
+    from . import __version__
+
+    typer.echo(__version__)
+
+
+def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Audit:
+    """Run an audit, write it and print the verdicts."""
+    from .audit.run import run_audit
+    from .audit.write import PAGE, RECORD, check_folder, write_audit
+    from .data.checks import check_n_jobs
+    from .progress import progress_bar
+    from .report.sentences import verdict_line
+
+    check_n_jobs(jobs, "--jobs")
     console.print("\n".join(plan.lines()) + "\n")
     check_folder(out)
     with progress_bar("Auditing", show=True, lines=True) as progress:
-        result = run_audit(plan, n_jobs=jobs, progress=_unless_interrupted(progress))
-    write_audit(result, out)
-    for algorithm in result.record.algorithms:
-        console.print(printable(verdict_line(algorithm, result.record)))
-    for warning in result.record.warnings:
+        finished = run_audit(plan, n_jobs=jobs, progress=_unless_interrupted(progress))
+    write_audit(finished, out)
+    for algorithm in finished.record.algorithms:
+        console.print(printable(verdict_line(algorithm, finished.record)))
+    for warning in finished.record.warnings:
         console.print(f"Note: {printable(warning)}")
     console.print(f"Report: {out / PAGE}\nRecord: {out / RECORD}")
-    return result.shown
+    return finished
 
 
 _interrupted = threading.Event()
 
 
-def _interrupt(*_: Any) -> None:
+def _interrupt(number: int, frame: FrameType | None) -> None:
     """Stop now; an exception that some library swallows is raised again before the next step."""
     _interrupted.set()
     raise KeyboardInterrupt
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    sys.exit(143)
 
 
 def _unless_interrupted(progress: Report | None) -> Report:
@@ -226,41 +281,53 @@ def _unless_interrupted(progress: Report | None) -> Report:
     return report
 
 
-def _two_labels(given: list[str] | None) -> tuple[str, ...] | None:
-    if not given:
+def _value(option: Option, typed: Typed) -> Value:
+    """Return what was typed for an option as a value of the request."""
+    if typed is None or isinstance(typed, str | float | int):
+        return typed
+    if not typed:
         return None
-    return tuple(given) if len(given) > 1 else tuple(label.strip() for label in given[0].split(","))
+    if option.kind is Kind.NAMED_COLUMNS:
+        return _named_columns(typed, option.flag)
+    if option.split and len(typed) == 1:
+        return tuple(label.strip() for label in typed[0].split(","))
+    return tuple(typed)
+
+
+def _named_columns(typed: Sequence[str], flag: str) -> dict[str, str]:
+    from .data.variables import check_names
+
+    found = []
+    for text in typed:
+        name, equals, column = text.partition("=")
+        if not (name and equals and column):
+            raise InputError("bad-option", f"{flag} must be NAME=COLUMN; got {text!r}.")
+        found.append((name, column))
+    check_names([name for name, _ in found])
+    return dict(found)
 
 
 def _complain(error: Exception) -> None:
+    from rich.console import Console
+
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
     console.print(f"Error: {printable(str(error))}")
 
 
-def _named_columns(given: list[str]) -> dict[str, str]:
-    found = {}
-    for text in given:
-        name, equals, column = text.partition("=")
-        if not (name and equals and column):
-            raise InputError("bad-option", f"--algorithm is NAME=COLUMN, got {text!r}.")
-        if name in found:
-            raise InputError("bad-option", f"--algorithm names {name!r} twice.")
-        found[name] = column
-    return found
-
-
 def _console() -> Console:
-    if isinstance(sys.stdout, io.TextIOWrapper):  # signs that the terminal does not know must not end an audit
+    from rich.console import Console
+
+    if isinstance(sys.stdout, io.TextIOWrapper):  # signs that the terminal cannot show must not end an audit
         sys.stdout.reconfigure(errors="backslashreplace")
     return Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 @contextmanager
 def _exit_codes(console: Console) -> Iterator[None]:
-    """Turn errors of ours into a message and exit code 2, an interruption into 130; let a request to end clean up."""
+    """Turn errors of the package into a message and exit code 2, an interruption into 130; clean up on termination."""
     _interrupted.clear()
     before = {
-        signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: sys.exit(143)),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, _terminate),
         signal.SIGINT: signal.signal(signal.SIGINT, _interrupt),
     }
     try:

@@ -2,8 +2,23 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
+__all__ = [
+    "ERROR_CODES",
+    "CapacityWarning",
+    "DroppedRowsWarning",
+    "EmptySetWarning",
+    "FairFrontierError",
+    "FairFrontierWarning",
+    "GroupDeterminedWarning",
+    "InputError",
+    "LearnerError",
+    "MarginWarning",
+    "MissingDependencyError",
+    "NotFittedError",
+    "WeakLearnerWarning",
+]
 
 ERROR_CODES: Mapping[str, str] = MappingProxyType(
     {
@@ -77,8 +92,11 @@ class LearnerError(FairFrontierError, RuntimeError):
     """A learner failed while it was fitted or while it predicted."""
 
 
-class NotFittedError(FairFrontierError, _SklearnNotFittedError):  # type: ignore[misc]
-    """A result was asked for before `fit` was called."""
+if TYPE_CHECKING:
+    from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
+
+    class NotFittedError(FairFrontierError, _SklearnNotFittedError):  # type: ignore[misc]
+        """A result was asked for before `fit` was called."""
 
 
 class MissingDependencyError(FairFrontierError, ImportError):
@@ -106,8 +124,26 @@ class DroppedRowsWarning(FairFrontierWarning):
 
 
 class CapacityWarning(FairFrontierWarning):
-    """An algorithm treats more people than the rules it is compared with may."""
+    """An algorithm selects more people than the rules it is compared with may."""
 
 
 class EmptySetWarning(FairFrontierWarning):
     """An estimated or confidence set came out empty."""
+
+
+def __getattr__(name: str) -> type[FairFrontierError]:
+    """Define `NotFittedError` when it is first used: its base class takes long to import."""
+    if name != "NotFittedError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
+    class NotFittedError(FairFrontierError, SklearnNotFittedError):  # type: ignore[misc]
+        """A result was asked for before `fit` was called."""
+
+        __qualname__ = name
+
+    return globals().setdefault(name, NotFittedError)  # type: ignore[no-any-return]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -12,15 +12,15 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from .arrays import ArrayLike, FloatArray
-from .data.algorithms import Algorithms, Asked
+from .data.algorithms import Algorithms, Asked, Decisions
 from .data.checks import check_alpha, check_n_jobs
 from .data.groups import two_groups_needed
 from .data.losses import Loss, get_loss
 from .data.reading import Label, outcome_labels
 from .data.risks import Risks
 from .data.sample import Sample, make_sample
-from .errors import InputError, MissingDependencyError
-from .fit import Fit, Learning, Options, Seeds, fit_of, learn, read_bounds
+from .errors import InputError, MissingDependencyError, NotFittedError
+from .fit import Fit, Learning, Options, Seeds, learn, read_bounds
 from .frontier.regret import Regret, check_refits
 from .frontier.sets import FeasibleSet, FrontierCurve
 from .frontier.support import SupportFunction
@@ -28,6 +28,7 @@ from .inference import estimates, questions
 from .inference.bands import EstimatedFeasibleSet
 from .inference.best_points import BestPointTests
 from .inference.distance.estimates import Method as DistanceMethod
+from .inference.distance.estimates import MetricLike
 from .inference.distance.result import DistanceInterval, DistanceIntervals, FairestPoint
 from .inference.group_skew import GroupSkewTest
 from .inference.group_skew import Method as SkewMethod
@@ -49,7 +50,6 @@ from .rules.classifier import FrontierRule
 from .rules.deployment import Deployment, alternatives
 from .rules.preferences import Weights
 
-Decisions = ArrayLike | Mapping[str, ArrayLike]
 Result = TypeVar("Result")
 
 
@@ -222,7 +222,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             missing=self.missing,
             binary=loss.binary_outcome,
         )
-        self.fit_ = learn(
+        self._learned = learn(
             sample,
             loss,
             learner,
@@ -233,70 +233,76 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             external=external_nuisance,
         )
         self.outcome_labels_ = outcome_labels(y, self.positive)
-        self._deployment = Deployment(self.fit_, self._rule_parameters(), self.outcome_labels_)
-        if self.fit_.diagnostics is not None:
-            diagnostics.warn(self.fit_.diagnostics, jitter=self.fit_.nuisance.jitter)
+        self._deployment = Deployment(self._learned, self._rule_parameters(), self.outcome_labels_)
+        if self._learned.diagnostics is not None:
+            diagnostics.warn(self._learned.diagnostics, jitter=self._learned.nuisance.jitter)
         return self
+
+    @property
+    def fit_(self) -> Fit:
+        """What was learned, of which every question is a function."""
+        self._check_fitted()
+        return self._learned.asking(self._options())
 
     @property
     def sample_(self) -> Sample:
         """The rows used."""
-        return self._fit().sample
+        return self.fit_.sample
 
     @property
     def groups_(self) -> tuple[Label, ...]:
         """Labels of the groups, in the order of every list of risks."""
-        return self._fit().sample.groups.labels
+        return self.fit_.sample.groups.labels
 
     @property
     def n_obs_(self) -> int:
         """Number of rows used."""
-        return self._fit().n_obs
+        return self.fit_.n_obs
 
     @property
     def loss_(self) -> Loss:
         """What decisions cost."""
-        return self._fit().loss
+        return self.fit_.loss
 
     @property
     def nuisance_(self) -> Nuisance:
         """Out-of-fold predictions, folds, and quality by fold and group."""
-        return self._fit().nuisance
+        return self.fit_.nuisance
 
     @property
     def support_functions_(self) -> tuple[SupportFunction, ...]:
         """Support functions of all repetitions of the cross-fitting."""
-        return tuple(plane.function for plane in self._fit().all_planes())
+        return tuple(plane.function for plane in self.fit_.all_planes())
 
     @property
     def support_function_(self) -> SupportFunction:
         """Support function of the only, or the most central, repetition."""
-        return self._fit().plane().function
+        return self.fit_.plane().function
 
     @property
     def regrets_(self) -> tuple[Regret | None, ...]:
         """Regrets of all repetitions."""
-        return tuple(plane.regret for plane in self._fit().all_planes())
+        return tuple(plane.regret for plane in self.fit_.all_planes())
 
     @property
     def regret_(self) -> Regret | None:
         """Regret of the rules of ``support_function_``, with ``bias_correction="regret"``."""
-        return self._fit().plane().regret
+        return self.fit_.plane().regret
 
     @property
     def points_(self) -> pd.DataFrame:
         """Best point of each group and fairest point: two risks and the direction of each."""
-        return estimates.points_table(self._fit())
+        return estimates.points_table(self.fit_)
 
     @property
     def configuration_(self) -> str:
         """Whether the frontier is "balanced" or "<label>-skewed"."""
-        return estimates.labelled_configuration(self._fit())
+        return estimates.labelled_configuration(self.fit_)
 
     @property
     def diagnostics_(self) -> Diagnostics:
         """Conditions behind the inference in the plane of two risks."""
-        fit = self._fit()
+        fit = self.fit_
         if fit.diagnostics is None:
             raise two_groups_needed(fit.sample.groups.labels, "The inference behind the frontier")
         return fit.diagnostics
@@ -309,7 +315,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         >>> ff.support([[-1, 0], [0, -1]]).round(2)  # minus the smallest risk of each group
         array([-0.16, -0.35])
         """
-        return estimates.support(self._fit(), q)
+        return estimates.support(self.fit_, q)
 
     def support_set(self, q: ArrayLike) -> FloatArray:
         """Risk pairs (k, 2) of the rules in directions ``q`` (k, 2); medians over repetitions.
@@ -320,7 +326,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         array([[0.16, 0.44],
                [0.34, 0.35]])
         """
-        return estimates.support_set(self._fit(), q)
+        return estimates.support_set(self.fit_, q)
 
     def support_covariance(self, q: ArrayLike) -> FloatArray:
         """Estimated covariance (k, k) of sqrt(n)(h^ - h) at directions ``q``; medians over repetitions.
@@ -330,7 +336,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         >>> ff.support_covariance([[-1, 0], [0, -1]]).diagonal().round(1)
         array([0.2, 0.6])
         """
-        return estimates.support_covariance(self._fit(), q)
+        return estimates.support_covariance(self.fit_, q)
 
     def risks(self, decisions: ArrayLike) -> Risks:
         """Mean loss of an algorithm in each group, with standard errors.
@@ -346,7 +352,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         1      0.43            0.02            0.49
         0      0.48            0.02            0.48
         """
-        return estimates.risks(self._fit(), decisions)
+        return estimates.risks(self.fit_, decisions)
 
     def frontier(
         self, tolerance: float | None = None, *, n_points: int = 512, capacity: float | None = None
@@ -355,7 +361,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
         ``tolerance`` is that of the set estimate `FrontierCurve.contains`, by default sqrt(log n / n) times the root
         mean square of the loss differences, which is 1 for classification. With ``capacity`` the frontier of the rules
-        that treat at most this share of people, on a grid of directions and without any bias correction.
+        that select at most this share of people, on a grid of directions and without any bias correction.
 
         Examples
         --------
@@ -365,7 +371,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         >>> curve.contains(ff.risks(in_use).risk)
         array([False])
         """
-        return estimates.frontier(self._fit(), tolerance=tolerance, n_points=n_points, capacity=capacity)
+        return estimates.frontier(self.fit_, tolerance=tolerance, n_points=n_points, capacity=capacity)
 
     def pareto_frontier(self, *, tolerance: float | None = None, n_points: int = 512) -> FrontierCurve:
         """Estimated Pareto frontier: no group can be served better without serving the other worse.
@@ -376,7 +382,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         array([[0.16, 0.44],
                [0.34, 0.35]])
         """
-        return estimates.pareto_frontier(self._fit(), tolerance=tolerance, n_points=n_points)
+        return estimates.pareto_frontier(self.fit_, tolerance=tolerance, n_points=n_points)
 
     @overload
     def feasible_set(self) -> EstimatedFeasibleSet: ...
@@ -385,7 +391,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def feasible_set(self, *, capacity: float | None = None) -> EstimatedFeasibleSet | FeasibleSet:
         """Estimated set of attainable risk pairs (of the most central repetition), with its inference.
 
-        With ``capacity`` the part of it that rules attain which treat at most this share of people, cut out by a grid
+        With ``capacity`` the part of it that rules attain which select at most this share of people, cut out by a grid
         of directions; without inference and without any bias correction.
 
         Examples
@@ -397,14 +403,14 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         True
         """
         if capacity is not None:
-            return estimates.capacity_feasible_set(self._fit(), capacity)
-        return questions.estimated_feasible_set(self._fit())
+            return estimates.capacity_feasible_set(self.fit_, capacity)
+        return questions.estimated_feasible_set(self.fit_)
 
     def test_lda(
         self,
-        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        decisions: Decisions | None = None,
         *,
-        risks: ArrayLike | None = None,
+        risks: Decisions | None = None,
         method: Method = "robust",
         randomised: bool = False,
         threshold: float | None = None,
@@ -433,7 +439,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         kinks : bool
             For "paper": False uses the simpler limit that holds when the feasible set has no kinks.
         capacity : float, optional
-            Compare only with rules that treat at most this share of people, such as 0.03 for a programme that has
+            Compare only with rules that select at most this share of people, such as 0.03 for a programme that has
             room for 3%. Directions are then a grid.
 
         Returns
@@ -459,7 +465,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         self,
         e: ArrayLike | None = None,
         *,
-        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        decisions: Decisions | None = None,
         randomised: bool = False,
         threshold: float | None = None,
         alpha: float | None = None,
@@ -501,7 +507,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         self,
         e: ArrayLike | None = None,
         *,
-        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        decisions: Decisions | None = None,
         randomised: bool = False,
         threshold: float | None = None,
         alpha: float | None = None,
@@ -531,11 +537,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         >>> region.contains([[0.2, 0.4], [0.5, 0.5]])
         array([ True, False])
         """
-        return questions.confidence_region(self._fit(), "fairness-accuracy", alpha=alpha, directions=directions)
+        return questions.confidence_region(self.fit_, "fairness-accuracy", alpha=alpha, directions=directions)
 
     def pareto_confidence_set(self, alpha: float | None = None, *, directions: int = GRID) -> FrontierRegion:
         """Risk pairs not rejected as points of the Pareto frontier; as `frontier_confidence_set`."""
-        return questions.confidence_region(self._fit(), "pareto", alpha=alpha, directions=directions)
+        return questions.confidence_region(self.fit_, "pareto", alpha=alpha, directions=directions)
 
     def test_best_points(
         self,
@@ -566,7 +572,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         >>> ff.test_best_points([[0.17, 0.42], [0.1, 0.2]], [[0.33, 0.34], [0.3, 0.1]]).reject
         array([False,  True])
         """
-        return questions.candidate_tests(self._fit(), R, B, directions=directions, alpha=alpha)
+        return questions.candidate_tests(self.fit_, R, B, directions=directions, alpha=alpha)
 
     def test_group_skew(self, alpha: float | None = None, *, method: SkewMethod = "sharp") -> GroupSkewTest:
         """Test whether banning the group as an input may be harmless to some preference.
@@ -595,14 +601,14 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         >>> skew.verdict, skew.p_value > 0.5
         ('not-shown', True)
         """
-        return questions.skew_test(self._fit(), alpha=alpha, method=method)
+        return questions.skew_test(self.fit_, alpha=alpha, method=method)
 
     def distance_to_fairest(
         self,
-        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        decisions: Decisions | None = None,
         *,
-        risks: ArrayLike | None = None,
-        metric: str | Callable[[FloatArray, FloatArray], float] = "sqeuclidean",
+        risks: Decisions | None = None,
+        metric: MetricLike = "sqeuclidean",
         method: DistanceMethod | None = None,
         randomised: bool = False,
         threshold: float | None = None,
@@ -654,7 +660,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         1       0.4    -0.1
         0       0.4     0.9
         """
-        return questions.fairest_point(self._fit(), alpha=alpha, method=method)
+        return questions.fairest_point(self.fit_, alpha=alpha, method=method)
 
     def rule(
         self,
@@ -689,7 +695,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
     def alternatives(
         self,
-        decisions: ArrayLike,
+        decisions: Decisions,
         n: int = 20,
         *,
         capacity: float | None = None,
@@ -706,7 +712,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         n : int
             Number of rules, spread over the improving part of the frontier.
         capacity : float, optional
-            Largest share of people that an alternative may treat.
+            Largest share of people that an alternative may select.
         held_out : bool
             False: risks are cross-fitted on all rows. True: learn and choose on one half of the rows and report risks
             on the other half, which no choice has seen. The rules themselves always learn from all rows.
@@ -731,14 +737,14 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
     def summary(self) -> str:
         """Describe the fit in plain text: data, points, learner quality, diagnostics."""
-        self._fit()
+        self._check_fitted()
         return summary_text(self)
 
     def plot(
         self,
         ax: Any = None,
         *,
-        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        decisions: Decisions | None = None,
         region: FrontierRegion | None = None,
         skew: GroupSkewTest | None = None,
         capacity: float | None = None,
@@ -757,11 +763,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         skew : GroupSkewTest, optional
             A result of `test_group_skew`, whose confidence set of the two best points is outlined.
         capacity : float, optional
-            Draw set and frontier of rules that treat at most this share of people; the points know no capacity.
+            Draw set and frontier of rules that select at most this share of people; the points stay as they are.
         zoom : bool
             Show the corner with the frontier and the algorithms instead of the whole set.
         """
-        self._fit().plane("A plot of the frontier")
+        self.fit_.plane("A plot of the frontier")
         try:
             from .report.figure import plot_frontier
         except ImportError as error:
@@ -775,7 +781,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def to_json(
         self,
         path: str | os.PathLike[str],
-        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        decisions: Decisions | None = None,
         *,
         title: str | None = None,
         randomised: bool = False,
@@ -804,7 +810,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def report(
         self,
         path: str | os.PathLike[str],
-        decisions: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        decisions: Decisions | None = None,
         *,
         title: str | None = None,
         randomised: bool = False,
@@ -820,30 +826,30 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         randomised: bool,
         capacity: float | None,
     ) -> Record:
-        self._fit().plane("A report on the frontier")
+        self.fit_.plane("A report on the frontier")
         named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
         findings = ask(self, named or {}, randomised=randomised, capacity=capacity)
         shown = f"Audit of {', '.join(map(str, named))}" if named else "What is attainable"
         return make_record(self, findings, title=title or shown, created=datetime.now())
 
-    def _fit(self) -> Fit:
-        """Return what was learned, asked with the present options."""
-        return fit_of(self).asking(self._options())
-
     def _ask(
         self,
         decisions: Decisions | None,
-        risks: ArrayLike | None,
+        risks: Decisions | None,
         randomised: bool,
         threshold: float | None,
         risks_name: str = "risks",
     ) -> tuple[Fit, Algorithms]:
         """Return what was learned, and the algorithms asked about."""
-        fit = self._fit()
+        fit = self.fit_
         return fit, questions.algorithms_of(fit, Asked(decisions, risks, randomised, threshold, risks_name))
 
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_learned"):
+            raise NotFittedError("This FairFrontier is not fitted yet: call `fit` first.")
+
     def _rules(self) -> Deployment:
-        self._fit()
+        self._check_fitted()
         return self._deployment
 
     def _options(self) -> Options:

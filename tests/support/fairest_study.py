@@ -122,7 +122,7 @@ def replicate(number, n, design, *, regret, n_boot=500, n_refits=20):
         line[f"skew sharp{suffix}"] = closest_on_either_side(*skew).p_value
         kinds = {"sharp": ("sharp", False)}
         if not label:
-            exact = best_point_tests([context], 0, truth.R[None], truth.B[None], (1, 0), 0.05, None)
+            exact = best_point_tests([context], 0, truth.R[None], truth.B[None], groups=(1, 0), alpha=0.05)
             line["(R,B) paper"] = float(exact.p_value[0])
             line["skew paper"] = closest_pair(*skew_points(context, "paper")).p_value
             kinds |= {"paper": ("paper", False), "paper-kinks": ("paper", True)}

@@ -1,44 +1,46 @@
-"""Looking at single columns: what they tell about others, whether they are copies, dates, or cannot be compared."""
+"""Looking at single columns: labels as text, areas under the curve, copies, dates, values that cannot be compared."""
 
 from __future__ import annotations
 
 import datetime
 import re
-import unicodedata
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import AnyArray, FloatArray, IntArray
+from ..data.reading import read_column
 
 FEW_ROWS = 20
-"""Below this many rows all-different values do not make an identifier, nor a text's values predictors."""
+"""With fewer rows, values that are all different are not an identifier; with fewer rows per label, text predicts
+nothing."""
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?|\d{1,2}([./-])\d{1,2}\2\d{4}")
 """Text that is a date."""
 
 
 def as_labels(column: pd.Series) -> pd.Series:
-    """Labels as text; whole numbers without a decimal point, missing ones stay missing."""
+    """Return labels as text: integers without a decimal point, missing ones stay missing."""
     if pd.api.types.is_float_dtype(column) and ((column.dropna() % 1 == 0) & (column.dropna().abs() < 2.0**53)).all():
         column = column.astype("Int64")
     return column.astype(object).map(_label, na_action="ignore")
 
 
 def _label(value: object) -> str:
-    return str(value).replace("\0", "\\0")  # numpy forgets zero bytes at the end of a text
+    return str(value).replace("\0", "\\0")  # numpy drops zero bytes at the end of a text
 
 
-def printable(text: str) -> str:
-    """Text as one line that a terminal shows as it is: line breaks and control characters become escapes."""
-    return "".join(
-        sign.encode("unicode_escape").decode() if unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") else sign
-        for sign in text
-    )
+def values_of(column: pd.Series, name: str) -> AnyArray:
+    """Return the values of a column without gaps as an array of numbers or objects."""
+    return read_column(column.infer_objects(), name).values
 
 
-def tells(values: pd.Series, target: FloatArray) -> float:
-    """How well a column by itself predicts a 0/1 target: area under the curve, of either sign; 0.5 if not known."""
+def area_under_curve(values: pd.Series, target: FloatArray) -> float:
+    """How well a column by itself predicts a 0/1 target: area under the ROC curve, the larger one of either sign.
+
+    Text is replaced by the mean of the target among the rows with the same text. The area is 0.5 if the target is
+    constant, or if text has too few rows per label.
+    """
     positives = float(target.sum())
     negatives = len(target) - positives
     if not (positives and negatives):
@@ -54,8 +56,14 @@ def tells(values: pd.Series, target: FloatArray) -> float:
     return max(area, 1.0 - area)
 
 
+def largest_area(values: pd.Series, codes: IntArray, n_groups: int) -> float:
+    """Return how well a column predicts any one group against all others: the largest of the areas."""
+    targets = range(n_groups if n_groups > 2 else 1)  # of two groups, each is the other's complement
+    return max(area_under_curve(values, np.asarray(codes == code, dtype=float)) for code in targets)
+
+
 def is_copy(one: pd.Series, other: pd.Series) -> bool:
-    """Whether two columns say the same: each value of one goes with one value of the other.
+    """Whether two columns carry the same information: each value of one goes with one value of the other.
 
     If all values are different that holds of any two columns; then their order, or their text, must agree.
     """
@@ -92,3 +100,8 @@ def hashable(values: pd.Series) -> bool:
     except TypeError:
         return False
     return True
+
+
+def merged(column: pd.Series) -> bool:
+    """Whether a column was read as numbers so large that neighbouring integers became equal."""
+    return pd.api.types.is_float_dtype(column) and bool((column.abs() >= 2.0**53).any())

@@ -13,19 +13,19 @@ from .request import AuditRequest
 from .table import TableFile
 
 TOP = 0.1
-"""Share of the patients for whom the programme has room."""
+"""Share of the patients that the programme can select."""
 DEMO_STORY = """\
-A hospital has places in a care programme for a tenth of its patients. Two scores could choose them: one predicts what
+A hospital has places in a care programme for a tenth of its patients. Two scores could select them: one predicts what
 a patient will cost, the other how many chronic conditions a patient will have. A patient needs the programme who will
 have more than three. Less is spent on Black patients than on White ones who are as ill. The patients are made up.
-Alternatives may treat more than a tenth here; `fairfrontier audit --capacity 0.1` would look at those that do not.
+Alternatives may select more than a tenth here; `fairfrontier audit --capacity 0.1` considers only those that do not.
 """
 
 
 def demo_table(rows: int, seed: int) -> pd.DataFrame:
-    """Return patients as a hospital's table might hold them."""
+    """Return patients as in the table of a hospital."""
     patients = make_hospital(rows, seed)
-    decisions = {f"chosen by {name}": patients.treated(name, 100.0 * (1.0 - TOP)) for name in patients.scores.columns}
+    decisions = {f"selected by {name}": patients.treated(name, 100.0 * (1.0 - TOP)) for name in patients.scores.columns}
     return patients.X.assign(
         race=patients.sensitive_features, **{"needs the programme": patients.y}, **patients.scores, **decisions
     )
@@ -38,8 +38,8 @@ def demo_plan(rows: int, seed: int) -> AuditPlan:
         data="generated",
         outcome="needs the programme",
         group="race",
-        decision="chosen by cost score",
-        algorithms={"chosen by health score": "chosen by health score"},
+        decision="selected by cost score",
+        algorithms={"selected by health score": "selected by health score"},
         exclude=("cost score", "health score"),
         groups=("Black", "White"),
         seed=seed,
@@ -51,7 +51,7 @@ def demo_plan(rows: int, seed: int) -> AuditPlan:
 
 @lru_cache(maxsize=1)
 def demo_truth() -> str:
-    """Say what is true of the population, which is known because it is generated."""
+    """Describe the population, whose risks are known because it is generated."""
     truth = hospital_truth()
     lines = ["The patients are generated, so the truth is known. Risks of Black and of White patients:"]
     named = {"best for Black": truth.R, "best for White": truth.B, "fairest": truth.F}
@@ -61,6 +61,6 @@ def demo_truth() -> str:
             values = hospital_scores(X)[score]
             return values > values.quantile(1.0 - TOP)
 
-        named[f"chosen by {score}"] = truth.risks(decide)
+        named[f"selected by {score}"] = truth.risks(decide)
     lines += [f"  {name}: {pair[0]:.3f} and {pair[1]:.3f}" for name, pair in named.items()]
     return "\n".join(lines)

@@ -1,108 +1,230 @@
-"""What is asked of an audit: from the command line, from a TOML file, or both."""
+"""What an audit is asked to do: one set of options for the command line, TOML files and Python."""
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
-from ..data.checks import check_capacity, check_level
-from ..data.losses import get_loss
+from ..data.messages import COMMAND_LINE, did_you_mean, shown
 from ..errors import InputError
-from ..learning.learners import resolve_learner
 
+Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str] | None
+"""What an option can be set to."""
+T = TypeVar("T")
+CHOOSE_TWO = "Choose two of them: --groups A,B."
+"""How to choose groups if there are more than two."""
 LARGEST = 2**63 - 1
-"""No setting is larger; config files hold no larger whole numbers."""
+"""The largest integer that an option takes; TOML files hold none that are larger."""
+
+
+def _option(default: T, text: str, **more: str | bool) -> T:
+    """Return a field of `AuditRequest` with its help text; ``more``: see `Option`."""
+    return field(default=default, metadata={"help": text, **more})
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRequest:
-    """Everything an audit depends on besides the data; the same names serve in a config file.
+    """Everything an audit depends on besides the data.
 
-    ``decision`` names a column of decisions; or ``score`` one of scores, treated above ``threshold`` or in the highest
-    ``top`` share. ``algorithms`` maps further names to columns of decisions.
+    The fields are the options of the command and the keys of a config file. ``decision`` names a column of decisions;
+    or ``score`` a column of scores, of which those above ``threshold``, or in the highest ``top`` share, are selected.
+    ``algorithms`` maps the names of further algorithms to columns of decisions.
     """
 
-    data: str = ""
-    outcome: str = ""
-    group: str = ""
-    decision: str | None = None
-    score: str | None = None
-    threshold: float | None = None
-    top: float | None = None
-    algorithms: Mapping[str, str] = field(default_factory=dict)
-    features: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-    positive: str | None = None
-    score_as_feature: bool = False
-    loss: str = "classification"
-    learner: str = "factored-logit"
-    folds: int = 5
-    repetitions: int = 1
-    draws: int = 1000
-    capacity: float | None = None
-    alpha: float = 0.05
-    seed: int = 0
-    weights: str | None = None
-    clusters: str | None = None
-    robustness: bool = False
-    encoding: str = "utf-8"
-    title: str | None = None
+    data: str = _option("", "Table with one row per person: CSV, Parquet, Feather or Excel.", positional=True)
+    outcome: str = _option("", "Column of the outcome.")
+    group: str = _option("", "Column of the group.")
+    decision: str | None = _option(None, "Column of the algorithm's decisions, 0 or 1.")
+    score: str | None = _option(
+        None, "Column of the algorithm's score, instead of its decisions; needs --threshold or --top."
+    )
+    threshold: float | None = _option(None, "People with a score above this are selected.")
+    top: float | None = _option(
+        None, "Share of people to select, those with the highest scores; people tied at the cut-off are not selected."
+    )
+    algorithms: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={"help": "Another algorithm: NAME=COLUMN of its decisions; repeatable.", "flag": "--algorithm"},
+    )
+    features: tuple[str, ...] = _option(
+        (), "Columns to use as covariates, separated by commas; repeatable. Without it: all that are suitable."
+    )
+    exclude: tuple[str, ...] = _option((), "Columns to exclude from the covariates, separated by commas; repeatable.")
+    groups: tuple[str, ...] = _option((), "The two groups to compare: A,B; or give the option twice.", split=True)
+    positive: str | None = _option(None, "Label of the outcome that counts as 1.")
+    score_as_feature: bool = _option(False, "Whether rules may use the score as a covariate.")
+    loss: str = _option("classification", "Loss: classification or squared.")
+    learner: str = _option("factored-logit", "Learner that determines the verdict, by name.")
+    folds: int = _option(5, "Number of folds of the cross-fitting.")
+    repetitions: int = _option(1, "Number of repetitions of the cross-fitting.")
+    draws: int = _option(1000, "Number of bootstrap draws.")
+    capacity: float | None = _option(None, "Largest share of people that a rule may select.")
+    alpha: float = _option(0.05, "Level of the tests.")
+    seed: int = _option(0, "Seed of all random numbers.")
+    weights: str | None = _option(None, "Column of sampling weights.")
+    clusters: str | None = _option(None, "Column of clusters.")
+    robustness: bool = _option(False, "Whether to show more learners and seeds beside the verdict.")
+    encoding: str = _option("utf-8", "Encoding of a text file.")
+    title: str | None = _option(None, "Heading of the report.")
 
     def check(self) -> AuditRequest:
-        """Refuse what contradicts itself or cannot be done, before any data are read; return itself."""
-        if not self.data:
-            raise InputError("bad-option", "An audit needs the path of a table: fairfrontier audit FILE ...")
-        for name in ("outcome", "group"):
-            if not getattr(self, name):
-                raise InputError("bad-option", f"An audit needs `{name}`: give --{name}.")
-        for name, value in self.resolved().items():
-            if not _is_unicode(json.dumps(value, ensure_ascii=False)):
-                raise InputError(
-                    "bad-option", f"`{name}` must be UTF-8 text, got {value!r}. Write it in UTF-8, or rename the file."
-                )
-        if (self.decision is None) == (self.score is None):
-            raise InputError("bad-option", "Give either --decision, a column of decisions, or --score, one of scores.")
-        if self.score is not None and (self.threshold is None) == (self.top is None):
-            raise InputError("bad-option", "With --score give either --threshold or --top: who is treated?")
-        if self.score is None and (self.threshold is not None or self.top is not None):
-            raise InputError("bad-option", "--threshold and --top belong to --score.")
-        if self.threshold is not None and not math.isfinite(self.threshold):
-            raise InputError("bad-option", f"--threshold is a number, got {self.threshold}.")
-        if self.top is not None and not 0.0 < self.top < 1.0:
-            raise InputError("bad-option", f"--top is a share between 0 and 1, such as 0.1; got {self.top:g}.")
-        if self.features and self.exclude:
-            raise InputError("bad-option", "Give either --features or --exclude, and not both.")
-        if self.groups and (len(self.groups) != 2 or self.groups[0] == self.groups[1]):
-            raise InputError("bad-option", f"--groups names two groups, such as A,B; got {list(self.groups)}.")
-        if self.score_as_feature and self.score is None:
-            raise InputError("bad-option", "--score-as-feature needs --score.")
-        check_level(self.alpha, self.draws)
-        if self.capacity is not None:
-            check_capacity(self.capacity)
-        if self.folds < 2:
-            raise InputError("bad-folds", f"--folds is a whole number of at least 2, got {self.folds}.")
-        if self.repetitions < 1:
-            raise InputError("bad-option", f"--repetitions is a whole number of at least 1, got {self.repetitions}.")
-        if self.seed < 0:
-            raise InputError("bad-option", f"--seed is a whole number of at least 0, got {self.seed}.")
-        for name in ("seed", "folds", "repetitions", "draws"):
-            if getattr(self, name) > LARGEST:
-                raise InputError("bad-option", f"--{name} is a whole number of at most {LARGEST}, got a larger one.")
-        get_loss(self.loss)
-        resolve_learner(self.learner)
+        """Refuse contradictions and impossible values before any data are read; return the request itself."""
+        for check in CHECKS:
+            check(self)
         return self
 
     def resolved(self) -> dict[str, Any]:
         """All settings as plain values, for the record and for `write_config`."""
-        found = asdict(self)
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+class Kind(Enum):
+    """The type of an option; its value is how messages call it."""
+
+    SWITCH = "true or false"
+    INTEGER = "an integer"
+    NUMBER = "a number"
+    TEXT = "a text"
+    TEXTS = "a list of texts"
+    NAMED_COLUMNS = "a table of names and columns"
+
+
+KINDS: Mapping[object, Kind] = {
+    bool: Kind.SWITCH,
+    int: Kind.INTEGER,
+    float: Kind.NUMBER,
+    float | None: Kind.NUMBER,
+    str: Kind.TEXT,
+    str | None: Kind.TEXT,
+    tuple[str, ...]: Kind.TEXTS,
+    Mapping[str, str]: Kind.NAMED_COLUMNS,
+}
+"""Kinds of options by their types in `AuditRequest`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option, read from a field of `AuditRequest`.
+
+    ``flag`` is how the command line calls it; with ``split``, labels may be given there as one text separated by
+    commas; ``positional`` is an argument without a flag.
+    """
+
+    name: str
+    kind: Kind
+    default: Value
+    help: str
+    flag: str
+    split: bool
+    positional: bool
+
+
+def options() -> tuple[Option, ...]:
+    """Return all options of an audit, in the order of the fields of `AuditRequest`."""
+    types, defaults = get_type_hints(AuditRequest), asdict(AuditRequest())
+    return tuple(
+        Option(
+            name=entry.name,
+            kind=KINDS[types[entry.name]],
+            default=defaults[entry.name],
+            help=entry.metadata["help"],
+            flag=entry.metadata.get("flag", f"--{entry.name.replace('_', '-')}"),
+            split=entry.metadata.get("split", False),
+            positional=entry.metadata.get("positional", False),
+        )
+        for entry in fields(AuditRequest)
+    )
+
+
+def _check_complete(request: AuditRequest) -> None:
+    if not request.data:
+        raise InputError("bad-option", "An audit needs the path of a table: fairfrontier audit FILE ...")
+    for name, value in (("outcome", request.outcome), ("group", request.group)):
+        if not value:
+            raise InputError("bad-option", f"An audit needs `{name}`: give --{name}.")
+
+
+def _check_text(request: AuditRequest) -> None:
+    for name, value in request.resolved().items():
+        if not _is_unicode(json.dumps(value, ensure_ascii=False)):
+            raise InputError(
+                "bad-option", f"`{name}` must be UTF-8 text, got {value!r}. Write it in UTF-8, or rename the file."
+            )
+
+
+CONTRADICTIONS: tuple[tuple[Callable[[AuditRequest], bool], str], ...] = (
+    (
+        lambda r: (r.decision is None) == (r.score is None),
+        "Give either --decision, a column of decisions, or --score, a column of scores.",
+    ),
+    (
+        lambda r: r.score is not None and (r.threshold is None) == (r.top is None),
+        "With --score give either --threshold or --top: they determine who is selected.",
+    ),
+    (
+        lambda r: r.score is None and (r.threshold is not None or r.top is not None),
+        "--threshold and --top belong to --score.",
+    ),
+    (lambda r: r.score is None and r.score_as_feature, "--score-as-feature needs --score."),
+    (lambda r: bool(r.features and r.exclude), "Give either --features or --exclude, and not both."),
+)
+"""Combinations of options that make no sense, each with its message."""
+
+
+def _check_contradictions(request: AuditRequest) -> None:
+    for applies, message in CONTRADICTIONS:
+        if applies(request):
+            raise InputError("bad-option", message)
+
+
+def _check_numbers(request: AuditRequest) -> None:
+    from ..data.checks import MIN_DRAWS, check_capacity, check_integer, check_level
+
+    if request.threshold is not None and not math.isfinite(request.threshold):
+        raise InputError("bad-option", f"--threshold must be a finite number; got {request.threshold}.")
+    if request.top is not None and not 0.0 < request.top < 1.0:
+        raise InputError("bad-option", f"--top must be a share between 0 and 1, such as 0.1; got {request.top:g}.")
+    check_integer(request.draws, "--draws", least=MIN_DRAWS, most=LARGEST, code="bad-draws")
+    check_level(request.alpha, request.draws, ("--alpha", "--draws"))
+    check_integer(request.folds, "--folds", least=2, most=LARGEST, code="bad-folds")
+    check_integer(request.repetitions, "--repetitions", least=1, most=LARGEST)
+    check_integer(request.seed, "--seed", least=0, most=LARGEST)
+    if request.capacity is not None:
+        check_capacity(request.capacity, "--capacity")
+
+
+def _check_groups(request: AuditRequest) -> None:
+    from ..data.groups import check_choice, two_groups_needed
+
+    if request.groups:
+        check_choice(request.groups, "--groups")
+    if len(request.groups) > 2:
+        raise two_groups_needed(request.groups, "An audit", choose=CHOOSE_TWO)
+
+
+def _check_names(request: AuditRequest) -> None:
+    from ..data.losses import get_loss
+    from ..learning.learners import resolve_learner
+
+    get_loss(request.loss, COMMAND_LINE)
+    resolve_learner(request.learner)
+
+
+CHECKS: tuple[Callable[[AuditRequest], None], ...] = (
+    _check_complete,
+    _check_text,
+    _check_contradictions,
+    _check_groups,
+    _check_numbers,
+    _check_names,
+)
+"""What a request must pass, in this order."""
 
 
 def read_config(path: Path) -> AuditRequest:
@@ -114,17 +236,16 @@ def read_config(path: Path) -> AuditRequest:
             "bad-option",
             f"The config file {path} cannot be read: {error.strerror or error}. Give the path of a TOML file.",
         ) from error
-    except (ValueError, RecursionError) as error:  # broken TOML, no UTF-8, numbers too long, lists too deep
+    except (ValueError, RecursionError) as error:  # broken TOML, not UTF-8, numbers too long, lists too deep
         raise InputError("bad-option", f"The config file {path} is not valid TOML: {error}.") from error
-    known = {entry.name: entry for entry in fields(AuditRequest)}
+    known = {option.name: option.kind for option in options()}
     values: dict[str, Any] = {}
     for name, value in found.items():
         key = name.replace("-", "_")
         if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else f" Known: {', '.join(known)}."
+            hint = did_you_mean(key, known, f" Known: {', '.join(known)}.")
             raise InputError("bad-option", f"{path} sets {name!r}, which is not known.{hint}")
-        values[key] = _checked(name, value, getattr(AuditRequest(), key), known[key].type)
+        values[key] = _from_toml(name, value, known[key])
     return AuditRequest(**values)
 
 
@@ -136,17 +257,18 @@ RIVALS = {
     "features": ("exclude",),
     "exclude": ("features",),
 }
-"""Settings that cannot stand beside others."""
+"""Options that are reset when the option before them is given on the command line: the two exclude each other."""
 
 
-def override(request: AuditRequest, given: Mapping[str, Any]) -> AuditRequest:
-    """Return the request with what was given on the command line in place of what the config file says.
+def override(request: AuditRequest, given: Mapping[str, Value]) -> AuditRequest:
+    """Return the request with the values given on the command line; None means not given.
 
-    What cannot stand beside a setting that was given goes, too: --score takes the place of a decision column.
+    Options of the request that exclude a given one are reset: --score takes the place of a decision column.
     """
     wanted = {name: value for name, value in given.items() if value is not None}
-    gone = {rival: getattr(AuditRequest(), rival) for name in wanted for rival in RIVALS.get(name, ())}
-    return replace(request, **gone | wanted)
+    defaults = {option.name: option.default for option in options()}
+    changes: dict[str, Any] = {rival: defaults[rival] for name in wanted for rival in RIVALS.get(name, ())}
+    return replace(request, **changes | wanted)
 
 
 def write_config(request: AuditRequest) -> str:
@@ -154,14 +276,12 @@ def write_config(request: AuditRequest) -> str:
     lines = ["# Settings of an audit; run it again with: fairfrontier audit --config THIS_FILE --out DIR"]
     tables = []
     for name, value in request.resolved().items():
-        if value is None:
-            continue
         if isinstance(value, dict):
             if value:
                 tables += ["", f"[{name}]", *(f"{_text(key)} = {_text(item)}" for key, item in value.items())]
         elif isinstance(value, list):
             lines.append(f"{name} = [{', '.join(_text(item) for item in value)}]")
-        else:
+        elif value is not None:
             lines.append(f"{name} = {_text(value) if isinstance(value, str) else json.dumps(value)}")
     return "\n".join([*lines, *tables]) + "\n"
 
@@ -169,7 +289,7 @@ def write_config(request: AuditRequest) -> str:
 def _is_unicode(text: str) -> bool:
     try:
         text.encode()
-    except UnicodeEncodeError:  # bytes of a file name or an argument that are no UTF-8
+    except UnicodeEncodeError:  # bytes of a file name or an argument that are not UTF-8
         return False
     return True
 
@@ -179,35 +299,38 @@ def _text(value: str) -> str:
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-KINDS: tuple[tuple[str, Any, str], ...] = (
-    ("bool", bool, "true or false"),
-    ("float", int | float, "a number"),
-    ("int", int, "a whole number"),
-    ("str", str, "a text"),
-)
+def _from_toml(name: str, value: object, kind: Kind) -> Value:
+    """Return a value of a TOML file as the type of its option, or refuse it."""
+    if kind in (Kind.INTEGER, Kind.NUMBER) and isinstance(value, int) and abs(value) > LARGEST:
+        raise InputError("bad-option", f"{name!r} must be {kind.value} of at most {LARGEST}; got a larger one.")
+    read = TOML_READERS[kind](value)
+    if read is None:
+        raise InputError("bad-option", f"{name!r} must be {kind.value}; got {shown(value)}.")
+    return read
 
 
-def _shown(value: Any, longest: int = 200) -> str:
-    try:
-        text = repr(value)
-    except ValueError:  # a number of more digits than Python writes
-        return "a number of thousands of digits"
-    return text if len(text) <= longest else f"{text[:longest]} ..."
+def _as_integer(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _checked(name: str, value: Any, default: Any, kind: Any) -> Any:
-    """Refuse a value of another type than the setting's."""
-    if isinstance(default, tuple):
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise InputError("bad-option", f"{name!r} must be a list of texts, got {_shown(value)}.")
-        return tuple(value)
-    if isinstance(default, dict):
-        if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
-            raise InputError("bad-option", f"{name!r} must be a table of names and columns, got {_shown(value)}.")
-        return value
-    expected, words = next((known, text) for name_of, known, text in KINDS if name_of in str(kind))
-    if isinstance(value, bool) != (expected is bool) or not isinstance(value, expected):
-        raise InputError("bad-option", f"{name!r} must be {words}, got {_shown(value)}.")
-    if expected in (int, int | float) and isinstance(value, int) and abs(value) > LARGEST:
-        raise InputError("bad-option", f"{name!r} must be {words} of at most {LARGEST}, got a larger one.")
-    return float(value) if "float" in str(kind) else value
+def _as_number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _as_texts(value: object) -> tuple[str, ...] | None:
+    return tuple(value) if isinstance(value, list) and all(isinstance(item, str) for item in value) else None
+
+
+def _as_named_columns(value: object) -> dict[str, str] | None:
+    return value if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()) else None
+
+
+TOML_READERS: Mapping[Kind, Callable[[object], Value]] = {
+    Kind.SWITCH: lambda value: value if isinstance(value, bool) else None,
+    Kind.INTEGER: _as_integer,
+    Kind.NUMBER: _as_number,
+    Kind.TEXT: lambda value: value if isinstance(value, str) else None,
+    Kind.TEXTS: _as_texts,
+    Kind.NAMED_COLUMNS: _as_named_columns,
+}
+"""Readers of a TOML value; they return None if it is of another kind."""

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from ..errors import FairFrontierError, FairFrontierWarning, InputError
+from ..data.checks import check_n_jobs
+from ..errors import FairFrontierError, FairFrontierWarning
 from ..estimator import FairFrontier
 from ..inference.lda.result import LDATests
 from ..progress import Report
@@ -58,11 +60,11 @@ def variants(plan: AuditPlan) -> list[Variant]:
     request = plan.request
     decisive = Variant(request.learner, request.seed, request.score_as_feature, decides=True)
     found = [decisive]
-    if plan.score is not None:
+    if plan.inputs.score is not None:
         found.append(Variant(request.learner, request.seed, not request.score_as_feature))
     more = MORE_SEEDS if request.robustness else 1
     found += [Variant(request.learner, request.seed + 1 + k, request.score_as_feature) for k in range(more)]
-    known = OTHER_LEARNERS if len(np.unique(plan.y)) <= MOST_CLASSES else OTHER_LEARNERS_OF_NUMBERS
+    known = OTHER_LEARNERS if len(np.unique(plan.inputs.y)) <= MOST_CLASSES else OTHER_LEARNERS_OF_NUMBERS
     others = [name for name in known if name != request.learner]
     for name in others if request.robustness else others[:1]:
         found.append(Variant(name, request.seed, request.score_as_feature))
@@ -81,7 +83,7 @@ def run_audit(
     n_jobs : int, optional
         Parallel jobs; results do not depend on it.
     progress : callable, optional
-        Called as progress(done, total, text) before each step.
+        Called as progress(done, total, text) before each step and each question; it may raise an exception to stop.
     created : datetime, optional
         The time that the record states; default now.
 
@@ -93,18 +95,18 @@ def run_audit(
     -----
     If a run fails that does not determine the verdict, the warnings of the record say so.
     """
-    if n_jobs == 0:
-        raise InputError("bad-option", "The number of jobs is at least 1, or -1 for all cores; got 0.")
+    check_n_jobs(n_jobs)
     report: Report = progress or (lambda done, total, text: None)
     decisive, *others = variants(plan)
     total = len(others) + 2
-    algorithms, capacity = dict(plan.algorithms), plan.request.capacity
+    algorithms, capacity = dict(plan.inputs.algorithms), plan.request.capacity
     early: set[str] = set()
-    report(0, total, _described(decisive, plan))
+    first = partial(report, 0, total, _described(decisive, plan))
+    first()
     with _collecting(early, Warning):
         ff = fit_variant(plan, decisive, n_jobs)
     with _collecting(early, FairFrontierWarning):
-        findings = ask(ff, algorithms, capacity=capacity)
+        findings = ask(ff, algorithms, capacity=capacity, before_each=first)
     runs, failures = [_run(plan, decisive, findings.tests)], []
     for done, variant in enumerate(others, start=1):
         report(done, total, _described(variant, plan))
@@ -125,7 +127,7 @@ def run_audit(
             created=created or datetime.now(),
             audit=_audit_parts(plan, runs),
         )
-    noted = [f"{column}: {what}." for column, what in plan.noted.items()]
+    noted = [f"{column}: {what}." for column, what in plan.account.noted.items()]
     told = (*sorted(early), *failures, *sorted(late - early), *noted)
     return Audit(replace(record, warnings=told), ff, plan)
 
@@ -140,14 +142,15 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         n_rep=request.repetitions,
         n_boot=request.draws,
         alpha=request.alpha,
-        groups=plan.groups,
+        groups=plan.inputs.groups,
         n_jobs=n_jobs,
         random_state=variant.seed,
     )
-    X = plan.X
-    if variant.with_score and plan.score is not None:
-        X = pd.concat([X, plan.score], axis=1)
-    return ff.fit(X, plan.y, sensitive_features=plan.group, sample_weight=plan.weights, clusters=plan.clusters)
+    inputs = plan.inputs
+    X = inputs.X
+    if variant.with_score and inputs.score is not None:
+        X = pd.concat([X, inputs.score], axis=1)
+    return ff.fit(X, inputs.y, sensitive_features=inputs.group, sample_weight=inputs.weights, clusters=inputs.clusters)
 
 
 @contextmanager
@@ -160,7 +163,7 @@ def _collecting(texts: set[str], category: type[Warning]) -> Iterator[None]:
 
 
 def _described(variant: Variant, plan: AuditPlan) -> str:
-    score = "" if plan.score is None else f", {_with_score(variant)}"
+    score = "" if plan.inputs.score is None else f", {_with_score(variant)}"
     return f"{'the verdict' if variant.decides else 'sensitivity'}, {variant.learner}, seed {variant.seed}{score}"
 
 
@@ -172,7 +175,7 @@ def _run(plan: AuditPlan, variant: Variant, tests: LDATests) -> Run:
     return Run(
         learner=variant.learner,
         seed=variant.seed,
-        covariates="as given" if plan.score is None else _with_score(variant),
+        covariates="as given" if plan.inputs.score is None else _with_score(variant),
         decides=variant.decides,
         algorithms={
             name: RunVerdict(
@@ -192,7 +195,7 @@ def _audit_parts(plan: AuditPlan, runs: Sequence[Run]) -> AuditParts:
         request=RequestRecord(**asdict(plan.request)),
         source=_source(plan),
         sensitivity=tuple(runs),
-        both_ways={} if plan.score is None else _both_ways(runs, plan.request.alpha),
+        both_ways={} if plan.inputs.score is None else _both_ways(runs, plan.request.alpha),
     )
 
 
@@ -212,15 +215,15 @@ def _source(plan: AuditPlan) -> Source:
         columns=tuple(str(name) for name in plan.file.table.columns),
         outcome=plan.request.outcome,
         group=plan.request.group,
-        roles=dict(plan.roles),
-        excluded=dict(plan.excluded),
-        suspicious=tuple(plan.warned),
-        noted=dict(plan.noted),
-        dropped_by_reason={reason: dict(counts) for reason, counts in plan.dropped.items()},
-        other_groups=dict(plan.other_groups),
-        categories=dict(plan.categories),
+        roles=dict(plan.account.roles),
+        excluded=dict(plan.account.excluded),
+        suspicious=tuple(plan.account.warned),
+        noted=dict(plan.account.noted),
+        dropped_by_reason={reason: dict(counts) for reason, counts in plan.account.dropped.items()},
+        other_groups=dict(plan.account.other_groups),
+        categories=dict(plan.account.categories),
     )
 
 
 def _title(plan: AuditPlan) -> str:
-    return f"Audit of {', '.join(plan.algorithms)}"
+    return f"Audit of {', '.join(plan.inputs.algorithms)}"

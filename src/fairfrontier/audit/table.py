@@ -1,4 +1,4 @@
-"""Reading tables of many formats, and saying plainly why one cannot be read."""
+"""Reading tables of many formats, with a plain reason if one cannot be read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..errors import InputError, MissingDependencyError
 
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
 EXACT: dict[str, Any] = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
-"""How older versions of pandas are told to read decimal numbers to the last bit; newer ones do."""
+"""Option of older versions of pandas for reading decimal numbers to the last bit; newer ones do without."""
 FORMATS = "CSV (.csv, .tsv; also compressed), Parquet (.parquet), Feather (.feather) or Excel (.xlsx)"
 
 
@@ -43,25 +43,9 @@ def read_table(path: str | Path, encoding: str = "utf-8") -> TableFile:
     """
     file = Path(path)
     content = _read_bytes(file)
-    suffixes = [suffix.lower() for suffix in file.suffixes]
-    packed = COMPRESSED.get(suffixes[-1]) if len(suffixes) > 1 else None
-    kind = suffixes[-2] if packed else (suffixes or [""])[-1]
-    readers: dict[str, Callable[[io.BytesIO], pd.DataFrame]] = {
-        ".csv": lambda data: _read_text(data, file.name, ",", encoding, packed),
-        ".tsv": lambda data: _read_text(data, file.name, "\t", encoding, packed),
-        ".parquet": _read_parquet,
-        ".pq": _read_parquet,
-        ".feather": _read_feather,
-        ".arrow": _read_feather,
-        ".xlsx": lambda data: _read_excel(data, file.name),
-        ".xls": lambda data: _read_excel(data, file.name),
-    }
-    if kind not in readers:
-        raise InputError("bad-file", f"The format of {file.name} is not known; expected {FORMATS}.")
-    if packed and kind not in (".csv", ".tsv"):
-        raise InputError("bad-file", f"{file.name}: only CSV files are read compressed; unpack it first.")
+    kind, read = _reader(file, encoding)
     try:
-        table = readers[kind](io.BytesIO(content))
+        table = read(io.BytesIO(content))
         if any(name is not None for name in table.index.names):
             table = table.reset_index()
     except InputError:
@@ -78,9 +62,31 @@ def read_table(path: str | Path, encoding: str = "utf-8") -> TableFile:
     _refuse_repeated(table.columns, file.name)
     if not len(table):
         raise InputError(
-            "bad-file", f"{file.name} has column names and no rows. Give a table with one row for each person."
+            "bad-file", f"{file.name} has column names but no rows. Give a table with one row for each person."
         )
     return TableFile(_plain_numbers(table), file.name, hashlib.sha256(content).hexdigest())
+
+
+def _reader(file: Path, encoding: str) -> tuple[str, Callable[[io.BytesIO], pd.DataFrame]]:
+    """Return the kind of a file, by its name, and what reads such files."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    packed = COMPRESSED.get(suffixes[-1]) if len(suffixes) > 1 else None
+    kind = suffixes[-2] if packed else (suffixes or [""])[-1]
+    readers: dict[str, Callable[[io.BytesIO], pd.DataFrame]] = {
+        ".csv": lambda data: _read_text(data, file.name, ",", encoding, packed),
+        ".tsv": lambda data: _read_text(data, file.name, "\t", encoding, packed),
+        ".parquet": _read_parquet,
+        ".pq": _read_parquet,
+        ".feather": _read_feather,
+        ".arrow": _read_feather,
+        ".xlsx": lambda data: _read_excel(data, file.name),
+        ".xls": lambda data: _read_excel(data, file.name),
+    }
+    if kind not in readers:
+        raise InputError("bad-file", f"The format of {file.name} is not known; expected {FORMATS}.")
+    if packed and kind not in (".csv", ".tsv"):
+        raise InputError("bad-file", f"{file.name}: only CSV files can be read compressed; unpack it first.")
+    return kind, readers[kind]
 
 
 def _read_bytes(file: Path) -> bytes:
@@ -105,32 +111,20 @@ def _read_text(data: io.BytesIO, name: str, separator: str, encoding: str, packe
     try:
         header = pd.read_csv(data, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
         names = [str(text) for text in header.iloc[0]]
-        # read_csv may drop zero bytes unseen, so they are looked for in the file too
+        # read_csv may silently drop zero bytes, so they are looked for in the file too
         zero_bytes = not packed and "\0".encode(encoding) == b"\0" and b"\0" in data.getvalue()
-        if zero_bytes or any("\0" in text for text in names):
-            raise InputError(
-                "bad-file",
-                f"{name} is not {encoding} text: it holds zero bytes. Say which encoding it has, for example "
-                "--encoding utf-16.",
-            )
-        _refuse_repeated((text for text in names if text), name)
-        if len(names) == 1 and (other := next((mark for mark in ";\t|," if mark in names[0]), None)):
-            raise InputError(
-                "bad-file",
-                f"{name} has a single column, {names[0]!r}: its values seem to be separated by {other!r} and not by "
-                f"{separator!r}. Save it as CSV with commas, or as .tsv with tabs.",
-            )
+        _check_header(names, name, separator, encoding, zero_bytes)
         data.seek(0)
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             table: pd.DataFrame = pd.read_csv(data, index_col=False, low_memory=False, **EXACT, **options)
     except pd.errors.EmptyDataError as error:
-        raise InputError("bad-file", f"{name} holds no table: {_said(error)}. Give column names and rows.") from error
+        raise InputError("bad-file", f"{name} has no table: {_said(error)}. Give column names and rows.") from error
     except UnicodeDecodeError as error:
         raise InputError(
             "bad-file",
-            f"{name} is not {encoding} text: it holds the byte {error.object[error.start : error.start + 1]!r}. Say "
-            "which encoding it has, for example --encoding latin-1.",
+            f"{name} is not {encoding} text: it has the byte {error.object[error.start : error.start + 1]!r}. Give its "
+            "encoding, for example --encoding latin-1.",
         ) from error
     except LookupError as error:
         raise InputError("bad-file", f"The encoding {encoding!r} is not known.") from error
@@ -139,6 +133,23 @@ def _read_text(data: io.BytesIO, name: str, separator: str, encoding: str, packe
             "bad-file", f"{name}: its rows have more values than there are column names. Name every column."
         ) from error
     return table
+
+
+def _check_header(names: list[str], file: str, separator: str, encoding: str, zero_bytes: bool) -> None:
+    """Refuse a first line that shows that the file has another encoding or separator, or repeated names."""
+    if zero_bytes or any("\0" in text for text in names):
+        raise InputError(
+            "bad-file",
+            f"{file} is not {encoding} text: it has zero bytes. Give its encoding, for example --encoding utf-16.",
+        )
+    _refuse_repeated((text for text in names if text), file)
+    other = next((mark for mark in ";\t|," if mark in names[0]), None) if len(names) == 1 else None
+    if other:
+        raise InputError(
+            "bad-file",
+            f"{file} has a single column, {names[0]!r}: its values seem to be separated by {other!r} and not by "
+            f"{separator!r}. Save it as CSV with commas, or as .tsv with tabs.",
+        )
 
 
 def _read_parquet(data: io.BytesIO) -> pd.DataFrame:
@@ -168,7 +179,7 @@ def _read_excel(data: io.BytesIO, name: str) -> pd.DataFrame:
             )
         header = pd.read_excel(book, header=None, nrows=1, dtype=str, keep_default_na=False)
         if header.empty:
-            raise InputError("bad-file", f"{name} holds no table: its sheet is empty. Give column names and rows.")
+            raise InputError("bad-file", f"{name} has no table: its sheet is empty. Give column names and rows.")
         _refuse_repeated((str(text) for text in header.iloc[0] if str(text)), name)
         return pd.read_excel(book)
 

@@ -169,7 +169,7 @@ def _draw(audit: Audit, folder: Path) -> None:
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         for name, zoom in (("frontier", True), ("feasible-set", False)):
             axes = audit.frontier.plot(
-                decisions=dict(audit.plan.algorithms), capacity=audit.plan.request.capacity, zoom=zoom
+                decisions=dict(audit.plan.inputs.algorithms), capacity=audit.plan.request.capacity, zoom=zoom
             )
             for kind, metadata in (("png", None), ("svg", {"Date": None})):
                 axes.figure.savefig(folder / f"{name}.{kind}", dpi=150, metadata=metadata)

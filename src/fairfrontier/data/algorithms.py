@@ -5,22 +5,27 @@ from __future__ import annotations
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import narwhals as nw
 import numpy as np
 
 from ..arrays import ArrayLike, FloatArray
 from ..errors import InputError
-from .checks import check_probabilities, check_risks
-from .reading import read_column, to_float
+from .checks import check_length, check_probabilities, check_risks
+from .reading import Column, read_column
 from .sample import Sample
+from .variables import ADVICE, check_decisions, check_names, read_scores
+
+Decisions: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
+"""A column, several columns, or columns by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Algorithms:
     """Algorithms with decisions (J, n), followed by fixed risk pairs (F, 2); ``names`` of all.
 
-    ``single`` tells whether the user passed one algorithm rather than a collection.
+    ``single``: whether the user passed one algorithm rather than a collection.
     """
 
     names: tuple[str, ...]
@@ -44,8 +49,8 @@ class Asked:
         How messages call the argument that holds the pairs.
     """
 
-    decisions: ArrayLike | Mapping[str, ArrayLike] | None = None
-    risks: ArrayLike | None = None
+    decisions: Decisions | None = None
+    risks: Decisions | None = None
     randomised: bool = False
     threshold: float | None = None
     risks_name: str = "risks"
@@ -55,14 +60,17 @@ def read_algorithms(sample: Sample, asked: Asked, *, limits: tuple[FloatArray, F
     """Read what users ask about; ``limits`` are the smallest and largest risks that the loss allows on these rows."""
     decisions, risks = asked.decisions, asked.risks
     randomised, threshold = asked.randomised, asked.threshold
-    if (decisions is None) == (risks is None):
-        raise InputError("bad-decisions", f"Give either `decisions` or risk pairs `{asked.risks_name}`, and not both.")
+    either = InputError("bad-decisions", f"Give either `decisions` or risk pairs `{asked.risks_name}`, and not both.")
+    if decisions is not None and risks is not None:
+        raise either
     if not isinstance(randomised, bool):
         raise InputError("bad-option", f"`randomised` must be True or False, got {randomised!r}.")
     if risks is not None:
         if randomised or threshold is not None:
             raise InputError("bad-option", "`randomised` and `threshold` belong to decisions, not to risk pairs.")
         return _read_risks(risks, limits, sample.n_obs)
+    if decisions is None:
+        raise either
     if randomised and threshold is not None:
         raise InputError("bad-option", "`randomised=True` and `threshold` contradict each other: give one of them.")
     named, single = _named(decisions)
@@ -70,14 +78,13 @@ def read_algorithms(sample: Sample, asked: Asked, *, limits: tuple[FloatArray, F
     return Algorithms(tuple(named), np.array(rows).reshape(-1, sample.n_obs), np.empty((0, 2)), single)
 
 
-def _named(decisions: ArrayLike) -> tuple[dict[str, ArrayLike], bool]:
+def _named(decisions: Decisions) -> tuple[dict[str, ArrayLike], bool]:
     if isinstance(decisions, Mapping):
         if not decisions:
             raise InputError("bad-decisions", "`decisions` names no algorithm: give at least one.")
         return _distinct([(str(name), values) for name, values in decisions.items()]), False
-    try:
-        frame = nw.from_native(decisions, eager_only=True)
-    except TypeError:
+    frame = nw.from_native(decisions, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
         array = np.asarray(decisions)
         if array.ndim == 2:
             return _distinct([(f"algorithm {j + 1}", array[:, j]) for j in range(array.shape[1])]), False
@@ -88,9 +95,7 @@ def _named(decisions: ArrayLike) -> tuple[dict[str, ArrayLike], bool]:
 def _distinct(named: list[tuple[str, ArrayLike]]) -> dict[str, ArrayLike]:
     if not named:
         raise InputError("bad-decisions", "`decisions` has no column: give the decisions of at least one algorithm.")
-    names = [name for name, _ in named]
-    if len(set(names)) < len(names):
-        raise InputError("bad-decisions", f"Algorithms must have different names, got {names}.")
+    check_names([name for name, _ in named])
     return dict(named)
 
 
@@ -98,38 +103,25 @@ def _read_decisions(
     name: str, values: ArrayLike, sample: Sample, randomised: bool, threshold: float | None
 ) -> FloatArray:
     label = f"decisions of {name!r}" if name != "the algorithm" else "decisions"
-    if threshold is not None:
-        if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not np.isfinite(threshold):
-            raise InputError("bad-option", f"`threshold` must be a finite number, got {threshold!r}.")
-        column = read_column(values, label)
-        if len(column.values) != sample.n_given:
-            raise InputError(
-                "length-mismatch",
-                f"{label} must have one value per row, {sample.n_given} in all; got {len(column.values)}.",
-            )
-        missing = column.missing[sample.rows]
-        score = to_float(column.values[sample.rows], label, "bad-decisions", "Give one number per row.")
-        bad = np.count_nonzero(missing | ~np.isfinite(score))
-        if bad:
-            raise InputError("bad-decisions", f"{label} have {bad} missing or infinite values; give a number per row.")
-        return (score > threshold).astype(float)
-    a = check_probabilities(values, label, sample.n_given, code="bad-decisions")[sample.rows]
-    between = np.count_nonzero((a > 0.0) & (a < 1.0))
-    if between and not randomised:
-        raise InputError(
-            "bad-decisions",
-            f"{between} of {len(a)} {label} lie strictly between 0 and 1. If they are scores, say where the cut "
-            "is: threshold=<number> decides 1 above it. If each really is the chance of deciding 1 (a lottery), "
-            "pass randomised=True; treating a score as a lottery flatters every alternative.",
-        )
-    return a
+    if threshold is None:
+        checked = check_probabilities(values, label, sample.n_given, code="bad-decisions", advice=ADVICE.scores)
+        a = checked[sample.rows]
+        if not randomised:
+            check_decisions(a, label)
+        return a
+    if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not np.isfinite(threshold):
+        raise InputError("bad-option", f"`threshold` must be a finite number, got {threshold!r}.")
+    column = read_column(values, label)
+    check_length(column.values, label, sample.n_given)
+    scores = read_scores(Column(column.at(sample.rows), column.missing[sample.rows]), label)
+    return (scores > threshold).astype(float)
 
 
 def _pairs_of(risks: Mapping[str, ArrayLike]) -> FloatArray:
     return np.vstack([check_risks(pair) for pair in risks.values()])
 
 
-def _read_risks(risks: ArrayLike, limits: tuple[FloatArray, FloatArray], n_obs: int) -> Algorithms:
+def _read_risks(risks: Decisions, limits: tuple[FloatArray, FloatArray], n_obs: int) -> Algorithms:
     names: tuple[str, ...]
     if isinstance(risks, Mapping):
         if not risks:

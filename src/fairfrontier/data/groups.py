@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import AnyArray, FloatArray, IntArray
 from ..errors import InputError
+from .messages import PYTHON, Interface, listed, shown
 from .reading import Column, Label, label_codes
 
 
@@ -73,13 +74,23 @@ def two_groups_needed(
     choose : str, optional
         How to choose two; default the argument ``groups`` of `FairFrontier`.
     """
-    shown = [repr(label) if counts is None else f"{label!r} ({counts[label]:,} rows)" for label in labels[:8]]
-    more = ", ..." if len(labels) > 8 else ""
     how = choose or f"Fit with groups=({labels[0]!r}, {labels[1]!r}), or merge labels into two."
     return InputError(
         "too-many-groups",
-        f"{what} compares two groups, but there are {len(labels)}: {', '.join(shown)}{more}. {how}",
+        f"{what} compares two groups, but there are {len(labels)}: {_listed(labels, counts)}. {how}",
     )
+
+
+def _listed(labels: Sequence[Label], counts: Mapping[Label, int] | None = None, most: int = 8) -> str:
+    texts = [shown(label) if counts is None else f"{shown(label)} ({counts[label]:,} rows)" for label in labels[:most]]
+    return ", ".join(texts + ["..."] * (len(labels) > most))
+
+
+def check_choice(chosen: Sequence[Label], name: str = "groups") -> None:
+    """Refuse a choice of groups that is not two or more different labels."""
+    several = isinstance(chosen, tuple | list) and len(chosen) >= 2
+    if not several or any(label in chosen[:j] for j, label in enumerate(chosen)):
+        raise InputError("bad-option", f"{name} must be two or more different labels; got {shown(chosen)}.")
 
 
 def outside_groups(column: Column, chosen: Sequence[Label] | None) -> dict[Label, IntArray]:
@@ -96,17 +107,34 @@ def outside_groups(column: Column, chosen: Sequence[Label] | None) -> dict[Label
     return {label: present[codes == j] for j, label in enumerate(labels) if label not in chosen}
 
 
-def read_groups(values: AnyArray, chosen: Sequence[Label] | None) -> tuple[IntArray, tuple[Label, ...]]:
-    """Code the groups of the rows, and their labels: those ``chosen``, or all of them sorted, the last one first."""
-    codes, labels = label_codes(values, "sensitive_features", "unknown-group")
-    counts = np.bincount(codes, minlength=len(labels))
-    listed = ", ".join(f"{label!r} ({count} rows)" for label, count in zip(labels, counts, strict=True))
-    order = _descending(labels) if chosen is None else _positions(chosen, labels, listed)
-    if len(order) < 2:
+def read_groups(
+    values: AnyArray,
+    chosen: Sequence[Label] | None,
+    *,
+    name: str = "sensitive_features",
+    interface: Interface = PYTHON,
+) -> tuple[IntArray, tuple[Label, ...]]:
+    """Code the groups of the rows, and their labels: those ``chosen``, or all of them sorted, the last one first.
+
+    ``name`` is how messages call the column, ``interface`` how they write the option that chooses groups.
+    """
+    codes, labels = label_codes(values, name, "unknown-group")
+    counts = dict(zip(labels, np.bincount(codes, minlength=len(labels)).tolist(), strict=True))
+    if chosen is not None:
+        check_choice(chosen, interface.name("groups"))
+    if len(labels) < 2:
+        has = f"only one: {_listed(labels, counts)}" if labels else "none"
         raise InputError(
-            "one-group",
-            f"Two groups are compared, but only one is present: {listed}. Include the other's rows.",
+            "one-group", f"Two groups are compared, but {name} has {has}. Include rows of at least two groups."
         )
+    unknown = [] if chosen is None else [label for label in chosen if label not in labels]
+    if unknown:
+        raise InputError(
+            "unknown-group",
+            f"{interface.name('groups')} names {listed(unknown)}, but the groups in {name} are "
+            f"{_listed(labels, counts)}. Use these labels.",
+        )
+    order = _descending(labels) if chosen is None else [labels.index(label) for label in chosen]
     new_code = np.full(len(labels), -1, dtype=np.intp)
     new_code[order] = np.arange(len(order))
     return new_code[codes], tuple(labels[j] for j in order)
@@ -119,22 +147,3 @@ def _descending(labels: Sequence[Label]) -> list[int]:
         return sorted(positions, key=lambda j: labels[j], reverse=True)  # type: ignore[arg-type, return-value]
     except TypeError:  # labels without an order of their own
         return sorted(positions, key=lambda j: str(labels[j]), reverse=True)
-
-
-def _positions(chosen: Sequence[Label], labels: list[Label], listed: str) -> list[int]:
-    several = isinstance(chosen, tuple | list) and len(chosen) >= 2
-    if not several or any(label in chosen[:j] for j, label in enumerate(chosen)):
-        raise InputError("bad-option", f"groups must be two or more different labels; got {chosen!r}.")
-    unknown = [label for label in chosen if label not in labels]
-    if len(labels) == 1:
-        raise InputError(
-            "one-group",
-            f"Two groups are compared, but only one is present: {listed}. Include the other's rows.",
-        )
-    if unknown:
-        raise InputError(
-            "unknown-group",
-            f"groups={tuple(chosen)!r} names {', '.join(map(repr, unknown))}, "
-            f"but the groups present are {listed}. Use these labels.",
-        )
-    return [labels.index(label) for label in chosen]

@@ -1,6 +1,5 @@
 """Losses: what a decision costs, given the outcome."""
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +9,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import InputError
+from .messages import PYTHON, Interface, did_you_mean
 from .reading import LARGEST, SMALLEST
 
 _VECTORISE_HINT = (
@@ -154,13 +154,15 @@ def cost_loss(false_positive: float, false_negative: float) -> Loss:
     )
 
 
-def get_loss(loss: str | Loss | Callable[[FloatArray, FloatArray], FloatArray]) -> Loss:
+def get_loss(loss: str | Loss | Callable[[FloatArray, FloatArray], FloatArray], interface: Interface = PYTHON) -> Loss:
     """Turn what a user passes as `loss` into a `Loss`.
 
     Parameters
     ----------
     loss : str, Loss or callable
         A name of `LOSSES`, a `Loss`, or a vectorised function loss(d, y).
+    interface : Interface
+        How users set options: only Python can pass more than a name.
 
     Returns
     -------
@@ -172,12 +174,11 @@ def get_loss(loss: str | Loss | Callable[[FloatArray, FloatArray], FloatArray]) 
     if isinstance(loss, str):
         if loss in LOSSES:
             return LOSSES[loss]
-        close = difflib.get_close_matches(loss, LOSSES, n=1)
-        suggestion = f" Did you mean {close[0]!r}?" if close else ""
+        others = "; or pass cost_loss(false_positive, false_negative) or any callable loss(d, y)"
         raise InputError(
             "bad-loss",
-            f"No loss is called {loss!r}.{suggestion} Known names: {', '.join(LOSSES)}; "
-            "or pass cost_loss(false_positive, false_negative) or any callable loss(d, y).",
+            f"No loss is called {loss!r}.{did_you_mean(loss, LOSSES)} Known names: {', '.join(LOSSES)}"
+            f"{others if interface is PYTHON else ''}.",
         )
     if callable(loss):
         name = getattr(loss, "__name__", type(loss).__name__)

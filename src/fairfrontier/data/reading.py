@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..arrays import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from ..errors import InputError
+from .messages import shown
 
 Label: TypeAlias = Hashable
 Table: TypeAlias = pd.DataFrame | FloatArray
@@ -74,7 +75,7 @@ def _from_narwhals(series: "nw.Series[Any]") -> Column:
 
 
 def _to_numpy(series: "nw.Series[Any]") -> NDArray[Any]:
-    if series.dtype in (nw.Int128, nw.UInt128):  # numpy has no whole numbers of that size
+    if series.dtype in (nw.Int128, nw.UInt128):  # numpy has no integers of that size
         return np.array(series.to_list(), dtype=object)
     return np.asarray(series.to_numpy())
 
@@ -213,7 +214,7 @@ def to_float(values: NDArray[Any], name: str, code: str, advice: str) -> FloatAr
     if values.dtype == object:
         for value in values.flat:
             if not isinstance(value, numbers.Real | np.bool_ | Decimal):
-                what = f"{value!r}, a {type(value).__name__}"
+                what = f"{shown(value)}, a {type(value).__name__}"
                 break
     elif values.dtype.kind not in "biuf":
         what = f"dtype {values.dtype}"

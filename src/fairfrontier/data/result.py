@@ -10,12 +10,13 @@ import math
 import numbers
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from ..arrays import AnyArray
 from .notebook import Picture, card, table_html
 from .reading import Label
 
@@ -164,29 +165,7 @@ def axes_of(groups: tuple[Label, ...] | None) -> tuple[str, str]:
 
 def same(one: object, other: object) -> bool:
     """Whether two values have the same type and content; numbers that are not known (nan) are equal to each other."""
-    if one is other:
-        return True
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return _same_arrays(one, other)
-    if isinstance(one, pd.DataFrame) and isinstance(other, pd.DataFrame):
-        return one.equals(other)
-    if isinstance(one, pd.Series) and isinstance(other, pd.Series):
-        return one.equals(other)
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, tuple | list) and isinstance(other, tuple | list):
-        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
-    if isinstance(one, float) and math.isnan(one):
-        return bool(one != other and other != other)
-    if isinstance(one, np.random.SeedSequence) and isinstance(other, np.random.SeedSequence):
-        return one.state == other.state
-    if is_dataclass(one) and not isinstance(one, type):
-        return same_fields(one, other)
-    if type(one).__eq__ is not object.__eq__:
-        return bool(one == other)
-    return not callable(one) and hasattr(one, "__dict__") and same(_state(one), _state(other))
+    return one is other or (type(one) is type(other) and _same(one, other))
 
 
 def same_fields(one: Any, other: Any) -> bool:
@@ -194,12 +173,51 @@ def same_fields(one: Any, other: Any) -> bool:
     return all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one) if f.compare)
 
 
-def _same_arrays(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+@singledispatch
+def _same(one: Any, other: Any) -> bool:
+    """Compare two values of one type: objects by their own notion of equality, or else by their attributes."""
+    if is_dataclass(one) and not isinstance(one, type):
+        return same_fields(one, other)
+    equality: object = type(one).__eq__
+    if equality is not object.__eq__:
+        return bool(one == other)
+    return not callable(one) and hasattr(one, "__dict__") and same(_state(one), _state(other))
+
+
+@_same.register(float)
+def _(one: float, other: float) -> bool:
+    return one == other or (math.isnan(one) and math.isnan(other))
+
+
+@_same.register(tuple)
+@_same.register(list)
+def _(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
+
+
+@_same.register(Mapping)
+def _(one: Mapping[Any, object], other: Mapping[Any, object]) -> bool:
+    return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+
+
+@_same.register(np.ndarray)
+def _(one: AnyArray, other: AnyArray) -> bool:
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     if one.dtype == object:
         return all(same(a, b) for a, b in zip(one.ravel(), other.ravel(), strict=True))
     return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
+
+
+@_same.register(pd.DataFrame)
+@_same.register(pd.Series)
+def _(one: pd.DataFrame, other: pd.DataFrame) -> bool:
+    return one.equals(other)
+
+
+@_same.register(np.random.SeedSequence)
+def _(one: np.random.SeedSequence, other: np.random.SeedSequence) -> bool:
+    return one.state == other.state
 
 
 def _state(value: object) -> dict[str, object]:
@@ -213,50 +231,96 @@ def plain_items(values: Mapping[str, object]) -> PlainDict:
     return {str(name): plain(value) for name, value in values.items()}
 
 
+@singledispatch
 def plain(value: object) -> Plain:
-    """Return a value as plain numbers and text for JSON; None for numbers that are not finite."""
-    if value is None or isinstance(value, str | bool):
-        return value
-    if isinstance(value, np.bool_):
-        return bool(value)
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    if isinstance(value, numbers.Real):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, Result):
-        return value.to_dict()
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, pd.DataFrame):
-        named = value if value.index.name is None else value.reset_index()
-        return [plain_items({str(key): x for key, x in line.items()}) for line in named.to_dict("records")]
-    if isinstance(value, Mapping):
-        return plain_items(value)
-    if isinstance(value, tuple | list):
-        return [plain(x) for x in value]
-    return str(value)
+    """Return a value as plain numbers and text for JSON; None for numbers that are not finite, text for other types."""
+    return None if value is None else str(value)
 
 
+@plain.register(bool)
+@plain.register(np.bool_)
+def _(value: bool) -> Plain:
+    return bool(value)
+
+
+@plain.register(numbers.Integral)
+def _(value: int) -> Plain:
+    return int(value)
+
+
+@plain.register(numbers.Real)
+def _(value: float) -> Plain:
+    return float(value) if math.isfinite(value) else None
+
+
+@plain.register(Result)
+def _(value: Result) -> Plain:
+    return value.to_dict()
+
+
+@plain.register(np.ndarray)
+def _(value: AnyArray) -> Plain:
+    return plain(value.tolist())
+
+
+@plain.register(pd.DataFrame)
+def _(value: pd.DataFrame) -> Plain:
+    named = value if value.index.name is None else value.reset_index()
+    return [plain(line) for line in named.to_dict("records")]
+
+
+@plain.register(Mapping)
+def _(value: Mapping[str, object]) -> Plain:
+    return plain_items(value)
+
+
+@plain.register(tuple)
+@plain.register(list)
+def _(value: list[object]) -> Plain:
+    return [plain(x) for x in value]
+
+
+@singledispatch
 def short(value: object) -> str:
     """Return a value as one short line of text: numbers rounded, large arrays and tables by their size."""
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if isinstance(value, numbers.Integral):
-        return str(int(value))
-    if isinstance(value, numbers.Real):
-        return f"{float(value):.5g}"
-    if isinstance(value, np.ndarray):
-        if value.size > FEW:
-            return f"array of shape {value.shape}"
-        return short(value.tolist())
-    if isinstance(value, pd.DataFrame):
-        return f"table of {value.shape[0]} rows and {value.shape[1]} columns"
-    if isinstance(value, Mapping):
-        return "; ".join(f"{short(key)}: {short(x)}" for key, x in value.items()) or "none"
-    if isinstance(value, tuple | list):
-        parts = [f"({short(x)})" if isinstance(x, tuple | list) else short(x) for x in value]
-        return ", ".join(parts) or "none"
     return "none" if value is None else " ".join(str(value).split())
+
+
+@short.register(bool)
+@short.register(np.bool_)
+def _(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+@short.register(numbers.Integral)
+def _(value: int) -> str:
+    return str(int(value))
+
+
+@short.register(numbers.Real)
+def _(value: float) -> str:
+    return f"{float(value):.5g}"
+
+
+@short.register(np.ndarray)
+def _(value: AnyArray) -> str:
+    return short(value.tolist()) if value.size <= FEW else f"array of shape {value.shape}"
+
+
+@short.register(pd.DataFrame)
+def _(value: pd.DataFrame) -> str:
+    return f"table of {value.shape[0]} rows and {value.shape[1]} columns"
+
+
+@short.register(Mapping)
+def _(value: Mapping[object, object]) -> str:
+    return "; ".join(f"{short(key)}: {short(x)}" for key, x in value.items()) or "none"
+
+
+@short.register(tuple)
+@short.register(list)
+def _(value: list[object]) -> str:
+    return ", ".join(f"({short(x)})" if isinstance(x, tuple | list) else short(x) for x in value) or "none"
 
 
 def cut(line: str, width: int) -> str:

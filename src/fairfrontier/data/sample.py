@@ -11,19 +11,15 @@ from ..arrays import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from ..errors import DroppedRowsWarning, InputError
 from .groups import Groups, by_group, make_groups, outside_groups, read_groups
 from .reading import (
-    LARGEST,
-    SMALLEST,
     Column,
+    Covariates,
     Label,
     Table,
-    count_infinite,
     label_codes,
-    plain_label,
     read_column,
     read_covariates,
-    refuse_infinite,
-    to_float,
 )
+from .variables import read_outcome, read_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,60 +172,74 @@ def make_sample(
     """
     if missing not in ("raise", "drop"):
         raise InputError("bad-option", f'missing must be "raise" or "drop"; got {missing!r}.')
-    covariates = None if X is None else read_covariates(X)
-    given = {
-        "y": y,
-        "sensitive_features": sensitive_features,
-        "sample_weight": sample_weight,
-        "clusters": clusters,
-        "ids": ids,
-    }
-    columns = {
-        name: read_column(values, name)
-        for name, values in given.items()
-        if values is not None or name in ("y", "sensitive_features")
-    }
-    lengths = {name: column.values.size for name, column in columns.items()}
-    if covariates is not None:
-        lengths = {"X": len(covariates.table)} | lengths
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise InputError("length-mismatch", f"All inputs must have the same number of rows, but {listed}. Align them.")
-    if not lengths["y"]:
-        raise InputError("empty-data", "There are no rows. Check how the data were read or filtered.")
-
-    group = columns["sensitive_features"]
+    given = _read_columns(X, {"y": y, "sensitive_features": sensitive_features}, sample_weight, clusters, ids)
+    columns, group = given.columns, given.columns["sensitive_features"]
     outside = outside_groups(group, groups)
-    kept = np.ones(lengths["y"], dtype=bool)
+    kept = np.ones(given.n_rows, dtype=bool)
     for positions in outside.values():
         kept[positions] = False
-    gaps = {name: column.missing & kept for name, column in columns.items() if name != "ids"}
-    if covariates is not None:
-        gaps |= {name: gap & kept for name, gap in covariates.missing.items()}
-    rows, dropped = _complete_rows(gaps, kept, group, missing)
+    rows, dropped = _complete_rows({name: gap & kept for name, gap in given.gaps().items()}, kept, group, missing)
 
     codes, labels = read_groups(group.at(rows), groups)
-    outcome = _read_outcome(columns["y"].at(rows), positive, binary)
-    table = None if covariates is None else covariates.at(rows)
+    outcome = read_outcome(columns["y"].at(rows), positive=positive, binary=binary)
     weight = np.ones(rows.size)
-    if sample_weight is not None:
-        weight = _read_weights(columns["sample_weight"].at(rows), codes, labels)
+    if "sample_weight" in columns:
+        weight = read_weights(columns["sample_weight"].at(rows), codes, labels)
     cluster_codes = None
-    if clusters is not None:
+    if "clusters" in columns:
         cluster_codes = label_codes(columns["clusters"].at(rows), "clusters", "bad-option")[0]
     return Sample(
         y=outcome,
         group=codes,
         groups=make_groups(labels, codes, weight),
         weight=weight,
-        X=table,
+        X=None if given.covariates is None else given.covariates.at(rows),
         clusters=cluster_codes,
-        ids=None if ids is None else columns["ids"].with_none()[rows],
+        ids=columns["ids"].with_none()[rows] if "ids" in columns else None,
         dropped=dropped,
         left_out={label: len(positions) for label, positions in outside.items()},
         rows=rows,
-        weighted=sample_weight is not None,
+        weighted="sample_weight" in columns,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What users gave, read: covariates, and the other columns by name, all of the same length."""
+
+    covariates: Covariates | None
+    columns: Mapping[str, Column]
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.columns["y"].values.size)
+
+    def gaps(self) -> dict[str, BoolArray]:
+        """Return where values are missing that are needed, by name."""
+        gaps = {name: column.missing for name, column in self.columns.items() if name != "ids"}
+        return gaps if self.covariates is None else gaps | self.covariates.missing
+
+
+def _read_columns(
+    X: ArrayLike | None,
+    needed: Mapping[str, ArrayLike],
+    sample_weight: ArrayLike | None,
+    clusters: ArrayLike | None,
+    ids: ArrayLike | None,
+) -> _Given:
+    covariates = None if X is None else read_covariates(X)
+    columns = {name: read_column(values, name) for name, values in needed.items()}
+    for name, values in (("sample_weight", sample_weight), ("clusters", clusters), ("ids", ids)):
+        if values is not None:
+            columns[name] = read_column(values, name)
+    lengths = {} if covariates is None else {"X": len(covariates.table)}
+    lengths |= {name: column.values.size for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise InputError("length-mismatch", f"All inputs must have the same number of rows, but {listed}. Align them.")
+    if not lengths["y"]:
+        raise InputError("empty-data", "There are no rows. Check how the data were read or filtered.")
+    return _Given(covariates, columns)
 
 
 def _complete_rows(
@@ -256,70 +266,3 @@ def _complete_rows(
         raise InputError("empty-data", f"Every row has missing values: {per_column}. Fill in or leave out columns.")
     warnings.warn(f"Dropped {affected} with missing values in {per_column}.", DroppedRowsWarning, stacklevel=3)
     return np.flatnonzero(~incomplete & kept), dropped
-
-
-def _read_outcome(values: AnyArray, positive: Label | None, binary: bool) -> FloatArray:
-    y = _numeric_outcome(values, binary) if positive is None else _code_positive(values, positive)
-    if np.all(y == y[0]):
-        raise InputError(
-            "constant-outcome",
-            f"The outcome y is {plain_label(values[0])!r} in all {y.size} rows: nothing to predict. "
-            "Check which column was passed, or how rows were filtered.",
-        )
-    return y
-
-
-def _code_positive(values: AnyArray, positive: Label) -> FloatArray:
-    labels = label_codes(values, "y", "outcome-not-binary")[1]
-    shown = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
-    if len(labels) > 2:
-        raise InputError(
-            "outcome-not-binary",
-            f"positive= needs an outcome of two values; y has {len(labels)}: {shown}. Merge them into two.",
-        )
-    if positive not in labels:
-        raise InputError(
-            "outcome-not-binary", f"positive={positive!r} is not a value of y, which has {shown}. Choose one."
-        )
-    return np.asarray(values == positive, dtype=np.float64)
-
-
-def _numeric_outcome(values: AnyArray, binary: bool) -> FloatArray:
-    code = "outcome-not-binary" if binary else "non-finite"
-    y = to_float(values, "y", code, "For two labels say which one counts as 1: positive=<label>.")
-    refuse_infinite({"y": count_infinite(y)})
-    if binary:
-        other = np.unique(y[(y != 0) & (y != 1)])
-        if other.size:
-            raise InputError(
-                "outcome-not-binary",
-                f"This loss needs an outcome coded 0/1, but y also has {other.size} other values, such as "
-                f"{other[0]:g}. For two values say which one counts as 1: positive=<value>; "
-                'for a numeric outcome choose another loss, such as "squared".',
-            )
-    return y
-
-
-def _read_weights(values: AnyArray, codes: IntArray, groups: tuple[Label, ...]) -> FloatArray:
-    advice = "Give one finite, non-negative number per row."
-    weight = to_float(values, "sample_weight", "bad-weights", advice)
-    bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
-    if bad.size:
-        raise InputError(
-            "bad-weights",
-            f"sample_weight has {bad.size} values that are negative or infinite, "
-            f"the first is {weight[bad[0]]:g}. {advice}",
-        )
-    for label, rows in zip(groups, by_group(codes, len(groups)), strict=True):
-        largest = float(weight[rows].max())
-        if largest == 0.0:
-            raise InputError(
-                "bad-weights", f"sample_weight sums to zero in group {label!r}. Give some of its rows weight."
-            )
-        if not SMALLEST <= largest <= LARGEST:
-            raise InputError(
-                "bad-weights",
-                f"The largest sample_weight of group {label!r} is {largest:.3g}; it must lie between {SMALLEST:g} and "
-                f"{LARGEST:g}. Only ratios of weights matter: divide them by their mean.",
-            )
-    return weight

@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.special import expit, ndtr, ndtri
 
 from ..arrays import FloatArray, IntArray
+from ..data.checks import check_integer
 from ..errors import InputError
 from .truth import PopulationTruth, population_truth
 
@@ -41,8 +42,7 @@ def make_liu_molinari(n: int, design: Design = "balanced", random_state: Any = N
     ((1000, 20), [0, 1])
     """
     _check_design(design)
-    if not isinstance(n, int | np.integer) or n < 1:
-        raise InputError("empty-data", f"`n` must be a whole number of at least 1 rows, got {n!r}.")
+    check_integer(n, "`n`", least=1, code="empty-data")
     rng = np.random.default_rng(random_state)
     x = _covariates(rng.random((int(n), N_FEATURES)))
     group = (rng.random(n) < SHARE_R).astype(np.intp)

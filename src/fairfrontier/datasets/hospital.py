@@ -19,6 +19,7 @@ from scipy.special import expit, pdtrc
 from sklearn.linear_model import LinearRegression
 
 from ..arrays import BoolArray, FloatArray, IntArray
+from ..data.checks import check_integer
 from ..errors import InputError
 from .obermeyer import (
     BIOMARKERS,
@@ -280,9 +281,7 @@ class _People:
 
 
 def _rows(n: int) -> int:
-    if not isinstance(n, int | np.integer) or n < 1:
-        raise InputError("empty-data", f"`n` must be a whole number of at least 1 rows, got {n!r}.")
-    return int(n)
+    return check_integer(n, "`n`", least=1, code="empty-data")
 
 
 def _severity_and_age(n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:

@@ -12,7 +12,6 @@ and for questions of feasibility; it is never used to claim that an alternative 
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..data.checks import check_integer
 from ..data.groups import by_group
 from ..data.result import Result
 from ..data.sample import Sample
@@ -175,8 +175,7 @@ def check_refits(bias_correction: str | None, n_refits: int) -> None:
     """Refuse a correction that does not exist and a number of refits that cannot be used."""
     if bias_correction not in (None, "regret"):
         raise InputError("bad-option", f'bias_correction must be None or "regret", got {bias_correction!r}.')
-    if not isinstance(n_refits, numbers.Integral) or isinstance(n_refits, bool) or n_refits < 2:
-        raise InputError("bad-option", f"n_refits must be a whole number of at least 2, got {n_refits!r}.")
+    check_integer(n_refits, "n_refits", least=2)
 
 
 def _assemble(

@@ -12,17 +12,16 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from ..arrays import ArrayLike, BoolArray, FloatArray
-from ..data.checks import check_directions, check_risks
+from ..data.checks import check_directions, check_integer, check_risks
 from ..data.notebook import BLUE, GREEN, ORANGE, Picture
 from ..data.reading import Label
 from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..errors import EmptySetWarning, InputError
 from .plane import U1, U2, convex_contains, off_breakpoint, polygon_area, unit_circle
 from .regret import Regret
-from .support import Arcs, Extremum, SupportFunction
+from .support import Arcs, Extremum, Position, SupportFunction
 
 Configuration = Literal["balanced", "r-skewed", "b-skewed"]
-Position = Literal["crosses", "above", "below"]
 Kind = Literal["fairness-accuracy", "pareto"]
 """Which frontier."""
 
@@ -33,7 +32,7 @@ _DOWN = np.array([-1.0, -1.0])  # lower risk for both groups
 class BestPoints(Result):
     """The best point of each group and the fairest point, with the directions that attain them.
 
-    ``R``, ``B``, ``F`` (2,) are risk pairs (r, b). ``position`` tells where the set lies relative to the
+    ``R``, ``B``, ``F`` (2,) are risk pairs (r, b). ``position`` says where the set lies relative to the
     45-degree line: it ``crosses`` it, lies ``above`` (e_r < e_b throughout) or ``below``.
     """
 
@@ -77,18 +76,11 @@ def best_points(arcs: Arcs) -> BestPoints:
     """
     R = arcs.support_set(U1, tie=U2)[0]
     B = arcs.support_set(U2, tie=U1)[0]
-    line = arcs.line_infimum()
-    position: Position
-    if np.isfinite(line.value):
-        position, q_F = "crosses", line.direction / np.hypot(*line.direction)
-        F = np.full(2, -line.value)
-    else:
-        # An estimated set can be empty and seem to lie on both sides; the wider miss decides.
-        ends = np.array([[1.0, -1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
-        above = line.above and (not line.below or arcs.h(ends)[0] <= arcs.h(ends)[1])
-        position, q_F = ("above", ends[0]) if above else ("below", ends[1])
-        F = arcs.support_set(q_F, tie=_DOWN)[0]
-    return BestPoints(R, B, F, U1.copy(), U2.copy(), q_F, position, configuration(R, B))
+    fairest = arcs.fairest()
+    F = np.full(2, -fairest.infimum)
+    if fairest.position != "crosses":
+        F = arcs.support_set(fairest.direction, tie=_DOWN)[0]
+    return BestPoints(R, B, F, U1.copy(), U2.copy(), fairest.direction, fairest.position, configuration(R, B))
 
 
 def sharp_fairest(function: SupportFunction, regret: Regret | None = None) -> tuple[FloatArray, FloatArray, Position]:
@@ -313,7 +305,7 @@ def fa_frontier(
 ) -> FrontierCurve:
     """Estimate the fairness-accuracy frontier.
 
-    The curve runs over the directions that the configuration tells (Liang, Lu, Mu and Okumura): from R
+    The curve runs over the directions that belong to the configuration (Liang, Lu, Mu and Okumura): from R
     to B under balance; from the best point of the favoured group through the other one to F under skew.
     ``tolerance`` defaults to sqrt(log n) / sqrt(n). The direction of F is taken from the convex ``plug_in`` criterion
     if given: the direction that minimises the noisy h itself can lie far beyond F. With a ``regret`` the points
@@ -329,8 +321,7 @@ def fa_frontier(
 
 def frontier_angles(skew: Configuration, q_F: FloatArray, n_points: int) -> FloatArray:
     """Angles (n_points,) of the directions over which the frontier runs; ``q_F`` is that of the fairest point."""
-    if not isinstance(n_points, numbers.Integral) or n_points < 2:
-        raise InputError("bad-option", f"`n_points` must be a whole number of at least 2, got {n_points!r}.")
+    check_integer(n_points, "`n_points`", least=2)
     start, stop = np.pi, 1.5 * np.pi
     fairest = float(np.arctan2(q_F[1], q_F[0])) % (2.0 * np.pi)
     if skew == "r-skewed":

@@ -216,9 +216,10 @@ def best_point_tests(
     central: int,
     R: FloatArray,
     B: FloatArray,
+    *,
     groups: tuple[Label, Label],
     alpha: float,
-    directions: int | None,
+    directions: int | None = None,
 ) -> BestPointTests:
     """Test pairs of points (k, 2) and (k, 2); over repetitions p-values are min(1, 2 median).
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import TypeVar, get_args
+from typing import get_args
 
 import numpy as np
 
 from ..arrays import ArrayLike, FloatArray
-from ..bootstrap.capacity import CappedContext
-from ..bootstrap.draws import DrawingContext
 from ..data.algorithms import Algorithms, Asked, read_algorithms
 from ..data.checks import check_capacity, check_n_directions, check_risks
 from ..errors import CapacityWarning, InputError
@@ -29,8 +26,6 @@ from .lda.evidence import Evidence, Method, combine, lda_evidence
 from .lda.result import LDATests, judge
 from .points import Derivative, Kind, PointPValues, PointTests, algorithm_tests, frontier_process, frontier_tests
 from .regions import FrontierRegion, frontier_region, region_box
-
-Answer = TypeVar("Answer")
 
 
 def algorithms_of(fit: Fit, asked: Asked) -> Algorithms:
@@ -59,10 +54,7 @@ def lda_tests(
     found: list[list[Evidence]] = []
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
-    contexts: Sequence[DrawingContext | CappedContext] = fit.contexts()
-    if capacity is not None:
-        contexts = fit.capped_contexts(capacity)
-    for context, rows in zip(contexts, fit.losses, strict=True):
+    for context, rows in zip(fit.drawings(capacity), fit.losses, strict=True):
         losses = rows.of(algorithms.decisions)
         found.append(
             lda_evidence(context, losses, algorithms.fixed, method=method, directions=n_directions, kinks=kinks)
@@ -120,9 +112,20 @@ def frontier_point_tests(
         raise InputError("bad-option", f"`derivative` must be one of {list(get_args(Derivative))}, got {derivative!r}.")
     if len(algorithms.fixed):
         processes = [frontier_process(context, kind, n_directions) for context in fit.contexts()]
-        return frontier_tests(processes, fit.central, algorithms.fixed, labels, level, derivative)
+        return frontier_tests(
+            processes, fit.central, algorithms.fixed, groups=labels, alpha=level, derivative=derivative
+        )
     losses = fit.row_losses.of(algorithms.decisions)
-    return algorithm_tests(fit.contexts(), fit.central, kind, losses, labels, level, n_directions, derivative)
+    return algorithm_tests(
+        fit.contexts(),
+        fit.central,
+        kind,
+        losses,
+        groups=labels,
+        alpha=level,
+        directions=n_directions,
+        derivative=derivative,
+    )
 
 
 def confidence_region(fit: Fit, kind: Kind, *, alpha: float | None, directions: int) -> FrontierRegion:
@@ -134,7 +137,9 @@ def confidence_region(fit: Fit, kind: Kind, *, alpha: float | None, directions: 
     test = PointPValues(tuple(processes))
     box = region_box(curve, fit.plane().function)
     with progress_bar("Testing points of the plane", show=fit.options.verbose) as progress:
-        return frontier_region(kind, test, curve, box, labels, level, fit.options.n_boot, progress=progress)
+        return frontier_region(
+            kind, test, curve, box, groups=labels, alpha=level, n_boot=fit.options.n_boot, progress=progress
+        )
 
 
 def _grid(directions: int, what: str) -> int:
@@ -153,7 +158,9 @@ def candidate_tests(
     if len(first) != len(second):
         raise InputError("bad-risks", f"R and B must be equally many points, got {len(first)} and {len(second)}.")
     n_directions = check_n_directions(directions)
-    return best_point_tests(fit.contexts(), fit.central, first, second, labels, level, n_directions)
+    return best_point_tests(
+        fit.contexts(), fit.central, first, second, groups=labels, alpha=level, directions=n_directions
+    )
 
 
 def skew_test(fit: Fit, *, alpha: float | None = None, method: SkewMethod = "sharp") -> GroupSkewTest:

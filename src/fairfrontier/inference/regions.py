@@ -114,10 +114,10 @@ def frontier_region(
     test: Callable[[FloatArray], FloatArray],
     curve: FloatArray,
     box: tuple[FloatArray, FloatArray],
+    *,
     groups: tuple[Label, Label],
     alpha: float,
     n_boot: int,
-    *,
     levels: int = LEVELS,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> FrontierRegion:

@@ -80,6 +80,7 @@ class Nuisance(Result):
 
     def _facts(self) -> dict[str, object]:
         n_rep, n_obs, n_groups = self.predictions.shape
+        by_group = self.quality.groupby("group", sort=False)["r2"]
         return {
             "learner": self.learner,
             "external": self.external,
@@ -89,9 +90,7 @@ class Nuisance(Result):
             "n_folds": 0 if self.folds is None else int(self.folds.max()),
             "jitter": self.jitter,
             "group_auc": self.group_auc,
-            "median_r2": {
-                str(name): float(r2.median()) for name, r2 in self.quality.groupby("group", sort=False)["r2"]
-            },
+            "median_r2": {str(label): float(r2.median()) for label, r2 in by_group},
         }
 
     def to_dict(self) -> PlainDict:
@@ -320,12 +319,12 @@ def as_seed(random_state: Seed) -> np.random.SeedSequence:
         return random_state
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
-    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
-    if random_state is None or (whole and random_state >= 0):
+    integer = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    if random_state is None or (integer and random_state >= 0):
         return np.random.SeedSequence(None if random_state is None else int(random_state))
     raise InputError(
         "bad-option",
-        "random_state must be None, a non-negative whole number, a numpy SeedSequence or a numpy Generator, "
+        "random_state must be None, a non-negative integer, a numpy SeedSequence or a numpy Generator, "
         f"not {random_state!r}.",
     )
 

@@ -51,9 +51,9 @@ class Diagnostics(Result):
     all_covariates_discrete : bool or None
         Whether no covariate is continuous; None without covariates.
     group_auc : float
-        How well the learner's predictions tell the groups apart (1: perfectly, 0.5: not at all).
+        How well the learner's predictions separate the groups (1: perfectly, 0.5: not at all).
     revealing_covariate : object or None
-        Name of the covariate that by itself tells the groups apart best, if its area under the curve
+        Name of the covariate that by itself separates the groups best, if its area under the curve
         exceeds 0.99.
     """
 
@@ -151,8 +151,8 @@ class Diagnostics(Result):
     def revealed_by(self) -> str:
         """Say what nearly determines the group."""
         if self.revealing_covariate is not None:
-            return f"covariate {self.revealing_covariate!r} alone tells the groups apart"
-        return f"the learner's predictions tell the groups apart (area under the curve {self.group_auc:.3f})"
+            return f"covariate {self.revealing_covariate!r} alone separates the groups"
+        return f"the learner's predictions separate the groups (area under the curve {self.group_auc:.3f})"
 
 
 def diagnose(
@@ -334,7 +334,7 @@ def _revealing_covariate(X: Table, first: BoolArray, weight: FloatArray) -> Labe
 
 
 def _column_auc(values: AnyArray, numeric: bool, first: BoolArray, weight: FloatArray) -> float:
-    """How well one covariate tells the groups apart, by its order or, with few values, by their table."""
+    """How well one covariate separates the groups, by its order or, with few values, by their table."""
     keys = values if numeric else values.astype(str)
     levels, codes = np.unique(keys, return_inverse=True)
     auc = 0.5

@@ -1,10 +1,9 @@
 """Folds for cross-fitting: stratified, independent, or the user's own."""
 
-import numbers
-
 import numpy as np
 
 from ..arrays import ArrayLike, IntArray
+from ..data.checks import check_integer
 from ..data.sample import Sample
 from ..errors import InputError
 
@@ -43,15 +42,10 @@ def make_folds(
     (n_rep, n) array
         Folds numbered 1, 2, ... in every repetition.
     """
-    if not _is_integer(n_rep) or n_rep < 1:
-        raise InputError("bad-option", f"n_rep must be a whole number of at least 1, not {n_rep!r}.")
+    check_integer(n_rep, "n_rep", least=1)
     if folds is not None and not isinstance(folds, str):
         return _user_folds(sample, folds, n_rep)
-    if not _is_integer(n_folds) or not 2 <= n_folds <= sample.n_obs:
-        raise InputError(
-            "bad-folds",
-            f"n_folds must be a whole number between 2 and the number of rows ({sample.n_obs}), not {n_folds!r}.",
-        )
+    check_integer(n_folds, "n_folds", least=2, most=sample.n_obs, most_is="the number of rows", code="bad-folds")
     scheme = "stratified" if folds is None else folds
     if scheme not in ("stratified", "independent"):
         raise InputError(
@@ -101,14 +95,17 @@ def _random_folds(sample: Sample, n_folds: int, rng: np.random.Generator, scheme
         strata += sample.y > sample.y.min()
     if sample.clusters is None:
         return deal(strata, n_folds, rng)
-    return _deal_clusters(sample.clusters, strata, n_folds, rng)[sample.clusters]
+    most = max(MOST_STRATA, 2 * len(sample.groups))  # groups stay apart
+    return _deal_clusters(sample.clusters, strata, n_folds, rng, most)[sample.clusters]
 
 
-def _deal_clusters(clusters: IntArray, strata: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+def _deal_clusters(
+    clusters: IntArray, strata: IntArray, n_folds: int, rng: np.random.Generator, most: int = MOST_STRATA
+) -> IntArray:
     """Put whole clusters, large ones first, where they disturb the balance of the strata least."""
     m, n_strata = int(clusters.max()) + 1, int(strata.max()) + 1
-    if n_strata > MOST_STRATA:
-        strata, n_strata = strata * MOST_STRATA // n_strata, MOST_STRATA
+    if n_strata > most:
+        strata, n_strata = strata * most // n_strata, most
     counts = np.bincount(n_strata * clusters + strata, minlength=n_strata * m).reshape(m, n_strata).astype(np.float64)
     counts = counts[:, counts.any(axis=0)]
     sizes = counts.sum(axis=1, keepdims=True)
@@ -213,7 +210,3 @@ def _user_folds(sample: Sample, folds: ArrayLike, n_rep: int) -> IntArray:
                 )
         result[repetition] = codes + 1
     return result
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)

@@ -113,7 +113,7 @@ def _portable(error: Exception) -> Exception:
 
 
 class Steps:
-    """Runs tasks in order, in parallel if asked to, and tells how far they are."""
+    """Runs tasks in order, in parallel if asked to, and reports progress."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
         self.progress, self.total, self.done = progress, total, 0

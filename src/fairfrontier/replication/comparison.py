@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from ..arrays import BoolArray
 from .store import Row, Store
 from .table1 import PUBLISHED, PUBLISHED_REPLICATIONS
 
@@ -144,7 +145,8 @@ def compare(store: Store) -> Comparison:
                     continue
                 values = own[column].dropna()
                 rejected = values == 1.0 if test == "distance" else values <= alpha
-                lines.append(_line(test, n, design, cell, procedure, published, rejected.to_numpy()))
+                place = (test, n, design, cell, procedure)
+                lines.append(_line(place, published, rejected.to_numpy()))
     table = pd.DataFrame(lines, columns=list(COLUMNS))
     compared = table["procedure"].astype(str).str.contains("published")
     table["z"] = table["z"].where(compared)
@@ -153,9 +155,7 @@ def compare(store: Store) -> Comparison:
     return Comparison(table, cost, sum(row.error is not None for row in rows), store.settings, store.versions())
 
 
-def _line(
-    test: str, n: int, design: str, cell: str, procedure: str, published: float, rejected: np.ndarray[Any, Any]
-) -> dict[str, Any]:
+def _line(place: tuple[str, int, str, str, str], published: float, rejected: BoolArray) -> dict[str, Any]:
     count, total = int(rejected.sum()), len(rejected)
     interval = stats.binomtest(count, total).proportion_ci(0.95, method="wilson")
     pooled = (count + published * PUBLISHED_REPLICATIONS) / (total + PUBLISHED_REPLICATIONS)
@@ -163,7 +163,7 @@ def _line(
     difference = count / total - published
     z = difference / error if error > 0.0 else 0.0
     ends = (float(interval.low), float(interval.high))
-    values = (test, n, design, cell, procedure, published, count / total, *ends, total, z)
+    values = (*place, published, count / total, *ends, total, z)
     return dict(zip(COLUMNS, values, strict=True))
 
 

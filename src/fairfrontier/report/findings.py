@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..arrays import ArrayLike
+from ..data.algorithms import Asked
 from ..data.risks import Risks
-from ..errors import InputError
-from ..inference.distance.result import DistanceInterval, DistanceIntervals
+from ..data.variables import check_names
+from ..inference import questions
+from ..inference.distance.result import DistanceIntervals
 from ..inference.group_skew import GroupSkewTest
-from ..inference.lda.result import LDATest, LDATests
+from ..inference.lda.result import LDATests
 from ..inference.regions import FrontierRegion
 from ..rules.alternatives import Alternatives
 
@@ -46,6 +48,7 @@ def ask(
     capacity: float | None = None,
     n_alternatives: int = N_ALTERNATIVES,
     region: bool = True,
+    before_each: Callable[[], None] = lambda: None,
 ) -> Findings:
     """Ask everything that a report says about algorithms.
 
@@ -63,24 +66,34 @@ def ask(
         Alternatives listed per algorithm.
     region : bool
         Whether to compute the confidence set of the frontier; with a capacity there is none.
+    before_each : callable
+        Called before each question; it may raise an exception to stop.
 
     Returns
     -------
     Findings
     """
+    check_names([str(name) for name in algorithms])
     named = {str(name): values for name, values in algorithms.items()}
-    if len(named) < len(algorithms):
-        raise InputError("bad-decisions", f"Algorithms must have different names, got {list(map(str, algorithms))}.")
+    before_each()
+    tests = ask_lda(ff, named, randomised=randomised, capacity=capacity)
+    before_each()
+    distances = _distances(ff, named, randomised=randomised)
+    before_each()
+    alternatives = {
+        name: ff.alternatives({name: values}, n_alternatives, capacity=capacity, randomised=randomised)
+        for name, values in named.items()
+    }
+    before_each()
+    skew = ff.test_group_skew()
+    before_each()
     return Findings(
         capacity=capacity,
         risks={name: ff.risks(values) for name, values in named.items()},
-        tests=ask_lda(ff, named, randomised=randomised, capacity=capacity),
-        distances=_distances(ff, named, randomised=randomised),
-        alternatives={
-            name: ff.alternatives({name: values}, n_alternatives, capacity=capacity, randomised=randomised)
-            for name, values in named.items()
-        },
-        skew=ff.test_group_skew(),
+        tests=tests,
+        distances=distances,
+        alternatives=alternatives,
+        skew=skew,
         region=ff.frontier_confidence_set() if region and capacity is None else None,
     )
 
@@ -91,12 +104,11 @@ def ask_lda(
     """Test algorithms together for less discriminatory alternatives; there may be none to test."""
     if not algorithms:
         return LDATests({})
-    found = ff.test_lda(algorithms, randomised=randomised, capacity=capacity)
-    return LDATests({found.name: found}) if isinstance(found, LDATest) else found
+    read = questions.algorithms_of(ff.fit_, Asked(algorithms, randomised=randomised))
+    return questions.lda_tests(ff.fit_, read, capacity=capacity)
 
 
 def _distances(ff: FairFrontier, algorithms: Mapping[str, ArrayLike], *, randomised: bool) -> DistanceIntervals:
     if not algorithms:
         return DistanceIntervals({})
-    found = ff.distance_to_fairest(algorithms, randomised=randomised)
-    return DistanceIntervals({found.name: found}) if isinstance(found, DistanceInterval) else found
+    return questions.distances(ff.fit_, questions.algorithms_of(ff.fit_, Asked(algorithms, randomised=randomised)))

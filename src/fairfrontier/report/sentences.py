@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from ..data.reading import Label
+from ..data.wording import p_value_text, share_text
 from ..inference.lda.result import Verdict
-from ..wording import p_value_text, share_text
 from .record import AlgorithmRecord, Record, Run
 
 HEADLINES: Mapping[Verdict, str] = {
@@ -77,12 +77,9 @@ def verdict_line(algorithm: AlgorithmRecord, record: Record) -> str:
 
 
 def _p_values(algorithm: AlgorithmRecord, record: Record) -> str:
-    """The adjusted p-value, and beside it that of the algorithm alone if there are others."""
-    adjusted = f"p-value {p_value_text(algorithm.lda.p_value_adjusted, record.alpha)}"
-    if len(record.algorithms) < 2:
-        return adjusted
-    alone = p_value_text(algorithm.lda.p_value, record.alpha)
-    return f"{adjusted}, adjusted for {len(record.algorithms)} algorithms; unadjusted {alone}"
+    """The p-value that decides, and beside it that of the algorithm alone if there are others."""
+    adjusted, alone = (p_value_text(p, record.alpha) for p in (algorithm.lda.p_value_adjusted, algorithm.lda.p_value))
+    return f"p-value {alone}" if len(record.algorithms) == 1 else f"adjusted p-value {adjusted}, unadjusted {alone}"
 
 
 def explain_both_ways(first: Run, other: Run | None, name: str, alpha: float) -> str:

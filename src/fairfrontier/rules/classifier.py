@@ -1,6 +1,6 @@
 """Rules one can deploy: scikit-learn classifiers that attain a chosen point of the frontier.
 
-The rule of a direction q treats x where k(x) = q'M t(x) is positive, with t the nuisance pair and M = diag(1 / mu).
+The rule of a direction q selects x where k(x) = q'M t(x) is positive, with t the nuisance pair and M = diag(1 / mu).
 With q = -(w_r, w_b) it minimises w_r e_r + w_b e_b. The group is needed to learn t and never to apply the rule.
 """
 
@@ -19,7 +19,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..arrays import ArrayLike, FloatArray
-from ..bootstrap.capacity import NO_CUTOFF, CappedFunction, cap, find_cutoff
 from ..data.checks import check_bounds, check_capacity, check_n_jobs, check_probabilities
 from ..data.losses import Loss, get_loss
 from ..data.reading import LARGEST, SMALLEST, Table, read_column, read_covariates, to_float
@@ -27,7 +26,8 @@ from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
 from ..errors import InputError, NotFittedError
 from ..fit import Bounds, attainable
-from ..frontier.support import SupportFunction
+from ..frontier.attainable import Attainable
+from ..frontier.capacity import NO_CUTOFF, cap, find_cutoff
 from ..learning.cross_fitting import as_seed, cross_fit, fit_on_all
 from ..learning.learners import Learner, child_seeds, read_learner
 from .preferences import Setting, Weights, preferred_direction
@@ -46,12 +46,12 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "rawlsian" (the smallest risk of the group worse off) or "egalitarian" (the fairest point). The last two are
         estimated from the training rows by cross-fitting.
     capacity : float, optional
-        Largest share of people to be treated. The cut-off is fitted on the training rows.
+        Largest share of people to be selected. The cut-off is fitted on the training rows.
     direction : pair, optional
         Any direction of the circle instead of weights; negative coordinates want low risks.
     lower, upper : number or function of X, optional
-        Bounds on every person's chance of treatment; a function maps covariates, a pandas frame or an array (n, p), to
-        bounds (n,).
+        Bounds on every person's chance of being selected; a function maps covariates, a pandas frame or an array
+        (n, p), to bounds (n,).
     learner_params, groups, positive
         As for `FairFrontier`. Without ``positive`` the larger of two labels counts as 1, as everywhere in scikit-learn.
     n_folds : int
@@ -70,7 +70,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : (2,) array
         What decisions 0 and 1 are called.
     cutoff_ : Cutoff
-        Value of `decision_function` above which people are treated, and the chance of those at it.
+        Value of `decision_function` above which people are selected, and the chance of those at it.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         losses = row_losses(loss, sample.y)
         direction_seed, fit_seed = child_seeds(as_seed(self.random_state), 2)
 
-        def function() -> SupportFunction | CappedFunction:
+        def function() -> Attainable:
             nuisance = cross_fit(
                 sample, losses.dl, learner, n_folds=self.n_folds, n_jobs=self.n_jobs, random_state=direction_seed
             )
@@ -175,7 +175,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def recalibrate(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the cut-off again, to the rows of another population; the order in which people are treated stays."""
+        """Fit the cut-off again, to the rows of another population; the order in which people are selected stays."""
         table = self._read(X)
         weight = np.ones(len(table))
         if sample_weight is not None:
@@ -200,7 +200,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.cutoff_ = find_cutoff(self._k(table), weight, self.capacity, lower, upper - lower)
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Return k (n,): by how much treating each person serves the weighted sum of the two risks."""
+        """Return k (n,): by how much selecting each person serves the weighted sum of the two risks."""
         return self._k(self._read(X))
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -208,8 +208,8 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = self._read(X)
         k = self._k(table)
         lower, upper = self._bounds(table, len(k))
-        treated = lower + (upper - lower) * self.cutoff_.treatment(k)
-        return np.column_stack([1.0 - treated, treated])
+        selected = lower + (upper - lower) * self.cutoff_.chances(k)
+        return np.column_stack([1.0 - selected, selected])
 
     def predict(self, X: ArrayLike) -> Any:
         """Return each person's more likely decision, 0 where both are equally likely; `draw` decides by lot."""

@@ -1,4 +1,4 @@
-"""Linear threshold rules: treat where a weighted sum of given covariates exceeds a threshold.
+"""Linear threshold rules: select where a weighted sum of given covariates exceeds a threshold.
 
 The rules of the frontier are threshold rules in k(x). Restricting k to linear functions of x gives rules that are easy
 to write down and to explain, but in general no longer on the frontier: the restriction costs something, and
@@ -24,7 +24,7 @@ from ..data.reading import Label, Table
 from ..data.result import ExplainedResult, axes_of, labels
 from ..data.sample import Sample
 from ..errors import InputError
-from ..fit import Fitted, fit_of
+from ..fit import Fitted
 from ..frontier.support import group_means
 from ..learning.learners import Learner
 from ..learning.learners.estimators import NumericColumns, take_rows
@@ -34,7 +34,7 @@ from .preferences import Weights
 
 @dataclass(frozen=True, slots=True)
 class LinearScore:
-    """A linear score of standardised columns; ``model`` is None where every row is better treated, or none."""
+    """A linear score of standardised columns; ``model`` is None where every row is better selected, or none."""
 
     columns: Sequence[Label] | None
     encoder: NumericColumns
@@ -103,7 +103,7 @@ class Restriction(ExplainedResult):
 class LinearFrontierRule(FrontierRule):
     """The best linear threshold rule for given group weights, by a surrogate loss.
 
-    Row i of group g is better treated if c_i = (q_g / mu_g)(loss(1, y_i) - loss(0, y_i)) is positive, and getting it
+    Row i of group g is better selected if c_i = (q_g / mu_g)(loss(1, y_i) - loss(0, y_i)) is positive, and getting it
     wrong costs the size of c_i. A logistic regression of the sign of c_i, weighted by its size, stands in for the sum
     of these costs, which cannot be minimised directly. It is a restriction: see `restriction` for how much is lost.
 
@@ -200,7 +200,7 @@ random_state
         Both rules are evaluated out of fold on the rows and folds of ``frontier``, without any capacity.
         """
         self.check_fitted()
-        fit = fit_of(frontier)
+        fit = frontier.fit_
         sample, folds = fit.sample, fit.nuisance.folds
         if folds is None or sample.X is None:
             raise InputError("bad-option", "The frontier was fitted on predictions from outside and has no folds.")
@@ -223,7 +223,7 @@ random_state
             part = clone(self)
             score = part.learn_score(sample.take(kept), losses.dl[kept], self.direction_)
             selected[held] = score.predict(take_rows(sample.covariates, held)) > 0.0
-        best = losses.of(fit.plane().function.treated(self.direction_))
+        best = losses.of(fit.plane().function.selected(self.direction_))
         linear = losses.of(selected)
         means = [group_means(x, sample.group, sample.weight)[0] for x in (linear, best)]
         _, covariance = group_means(best - linear, sample.group, sample.weight, sample.clusters)

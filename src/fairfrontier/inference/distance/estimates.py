@@ -18,7 +18,7 @@ which is too high.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 from weakref import WeakKeyDictionary
@@ -30,8 +30,8 @@ from ...bootstrap.draws import DrawingContext
 from ...bootstrap.exact import perturbed_line_infima
 from ...errors import InputError
 from ...frontier.plane import off_breakpoint
-from ...frontier.sets import Position, sharp_fairest
-from ...frontier.support import SupportFunction, group_means
+from ...frontier.sets import sharp_fairest
+from ...frontier.support import Position, SupportFunction, group_means
 from ..best_points import QUARTER, ExtremePoint, extreme_points
 from ..lattices import lattice
 from ..p_values import critical_value, kappa, p_value, step_size
@@ -293,35 +293,48 @@ def fairest_evidence(
         h_ends = h_ends + context.regret.mean(ENDS)
     crossing, q = _crossing(context, losses, risks, method, kinks)
     ruled_out = _locate(h_ends, s.unit * kappa(n) / np.sqrt(n), q is not None)
-    if "crosses" in ruled_out:
-        crossing = None
-    names: tuple[Position, Position] = ("above", "below")
-    kept = [k for k, name in enumerate(names) if name not in ruled_out]
-    if not kept:
-        found = []
-    elif method == "sharp":
-        step = float(kappa(n) / np.sqrt(n))
-        found = extreme_points(context, ENDS[kept], DIRECTIONS, window=QUARTER, step=step, hold_rules=True)
-    else:
-        found = extreme_points(replace(context, regret=None), ENDS[kept])
-    sides = {names[k]: point for k, point in zip(kept, found, strict=True)}
+    sides = _sides(context, ruled_out, method)
     noise = np.zeros((context.n_boot, len(risks)))
     if len(losses) and sides:
         draws = context.draw(ENDS[:1], losses)
         noise[:, : len(losses)] = np.abs(draws.z_risks()).sum(axis=2)
     position: Position = "crosses"
-    if crossing is not None and q is not None:
+    if crossing is not None and q is not None and "crosses" not in ruled_out:
         point, direction = np.full(2, crossing.f), q
     else:
-        position = "above" if "above" in sides and ("below" not in sides or h_ends[0] <= h_ends[1]) else "below"
-        if method == "sharp" and len(sides) == 2:  # both are possible: the one that `points_` shows
-            shown = sharp_fairest(function)[2]
-            position = shown if shown in sides else position
-        direction = ENDS[0] if position == "above" else ENDS[1]
-        point = function.estimate.support_set(direction, tie=(-1.0, -1.0))[0]
-        if method == "sharp" and context.regret is not None:
-            point = point + context.regret.mean_pair(direction[None])[0]
+        crossing = None
+        position, direction, point = _beside_the_line(context, sides, h_ends, method)
     return Fairest(method, point, direction, position, ruled_out, crossing, sides, risks, noise, n)
+
+
+def _sides(context: DrawingContext, ruled_out: Mapping[Position, str], method: Method) -> dict[Position, ExtremePoint]:
+    """Draw what the test of F needs in the cases that the set lies above or below the line, unless ruled out."""
+    names: tuple[Position, Position] = ("above", "below")
+    kept = [k for k, name in enumerate(names) if name not in ruled_out]
+    if not kept:
+        return {}
+    if method == "sharp":
+        n = context.function.n_obs
+        step = float(kappa(n) / np.sqrt(n))
+        found = extreme_points(context, ENDS[kept], DIRECTIONS, window=QUARTER, step=step, hold_rules=True)
+    else:
+        found = extreme_points(replace(context, regret=None), ENDS[kept])
+    return {names[k]: point for k, point in zip(kept, found, strict=True)}
+
+
+def _beside_the_line(
+    context: DrawingContext, sides: Mapping[Position, ExtremePoint], h_ends: FloatArray, method: Method
+) -> tuple[Position, FloatArray, FloatArray]:
+    """Position of a set that misses the line, direction (2,) and estimate (2,) of F."""
+    position: Position = "above" if "above" in sides and ("below" not in sides or h_ends[0] <= h_ends[1]) else "below"
+    if method == "sharp" and len(sides) == 2:  # both are possible: the one that `points_` shows
+        shown = sharp_fairest(context.function)[2]
+        position = shown if shown in sides else position
+    direction = ENDS[0] if position == "above" else ENDS[1]
+    point = context.function.estimate.support_set(direction, tie=(-1.0, -1.0))[0]
+    if method == "sharp" and context.regret is not None:
+        point = point + context.regret.mean_pair(direction[None])[0]
+    return position, direction, point
 
 
 def _locate(h_ends: FloatArray, margin: float, meets_line: bool) -> dict[Position, str]:

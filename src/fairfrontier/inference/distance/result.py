@@ -14,9 +14,9 @@ from ...data.checks import check_level
 from ...data.notebook import COLOURS, GREEN, GREY, ORANGE, Picture
 from ...data.reading import Label
 from ...data.result import ExplainedResult, PlainDict, Result, ResultsByName, axes_of, labels, plain, plain_items
+from ...data.wording import confidence_text
 from ...errors import EmptySetWarning, InputError
-from ...frontier.sets import Position
-from ...wording import confidence_text
+from ...frontier.support import Position
 from .estimates import Fairest, Method, Metric
 
 _CASES: dict[Position, str] = {
@@ -119,8 +119,8 @@ class FairestPoint(Result):
 class DistanceInterval(ExplainedResult):
     """Distance between an algorithm's risks and the fairest point, with its confidence interval.
 
-    ``name`` and ``risk`` (2,) of the algorithm. The interval is the union over the cases of where the feasible set may
-    lie; `cases` lists what each contributed.
+    ``name`` and ``risk`` (2,) of the algorithm, and ``number``, its position among those asked about. The interval is
+    the union over the cases of where the feasible set may lie; `cases` lists what each contributed.
     """
 
     name: str

@@ -11,29 +11,32 @@ exists if and only if D(q) = 0 for some q. Three tests of that null:
 
 The last two hold every direction's rule while they draw: h^(q) is the value of that one rule, and letting it follow
 the drawn group shares, as published, adds a variance of order n^(-1/2) that h^(q) does not have.
+
+`lda_evidence` has three steps. `prepare` settles from the estimates what is to be drawn: directions in named blocks,
+and the losses of the algorithms and of their alternatives. One call draws all of it. `_evidence` then tests direction
+by direction, for one algorithm after the other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
-from ...bootstrap.capacity import CappedContext
-from ...bootstrap.draws import DrawingContext, Draws
+from ...bootstrap.draws import Drawing, Draws
 from ...data.result import PlainDict, Result, plain_items
-from ...frontier.plane import U1, U2, improvement_support, off_breakpoint, unit_circle
-from ...frontier.support import group_means
-from ..p_values import ROUNDING, Decision, combine_repetitions, count_reaching, p_value, step_size
-from .published import paper_parts
-from .witness import Witness, find_candidate, make_witness
+from ...frontier.attainable import Attainable
+from ...frontier.plane import U1, improvement_support, off_breakpoint, unit_circle
+from ...frontier.support import Extremum, group_means
+from ..p_values import Decision, combine_repetitions, count_reaching, p_value, step_size
+from .directions import DirectionBlocks, between, robust_grid
+from .published import PaperParts, paper_parts
+from .witness import Candidate, Witness, find_candidate, make_witness
 
 Method = Literal["robust", "sharp", "paper"]
-
-CLOSE = 1e-9
-"""Directions that differ by less than this angle are not told apart."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -105,42 +108,8 @@ class Evidence(Result):
         return plain_items(self._facts() | {"witness": self.witness, "gain_bound": self.gain_bound})
 
 
-def robust_grid(n: int) -> FloatArray:
-    """Directions of the half circle q1 + q2 <= 0, in order, whose rules the robust test uses: 4 n^(1/3), u1 and u2."""
-    spaced = unit_circle(max(8, int(np.ceil(4.0 * n ** (1.0 / 3.0)))), 0.75 * np.pi, 1.75 * np.pi, endpoint=True)
-    grid = np.vstack([spaced, U1, U2])
-    return grid[np.argsort(np.arctan2(grid[:, 1], grid[:, 0]) % (2.0 * np.pi), kind="stable")]
-
-
-def between(grid: FloatArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Where the rules of neighbouring directions do equally well: their numbers, and the directions (m, 2).
-
-    Let v and w be the risks of the rules of neighbours q and p (rows of ``grid``, with risks ``points``). If D(q0) <= 0
-    for a direction q0 between them, no rule does better than h_C there, so v and w do not. The value of a rule is
-    linear between q and p (h_C changes slope at u1 or u2 only, which are in the grid). So D <= 0 holds for v at q, or
-    for v or w at the direction x with x'v = x'w, or for w at p: testing these tests every direction between, however
-    long an edge the feasible set has there. If no such x lies between them, testing v at q and w at p suffices.
-    """
-    edge = np.diff(points, axis=0)
-    x = np.column_stack([edge[:, 1], -edge[:, 0]])
-    size = np.hypot(x[:, 0], x[:, 1])
-    differ = size > ROUNDING * float(np.abs(points).max())
-    x = x / np.where(differ, size, 1.0)[:, None]
-    q, p = grid[:-1], grid[1:]
-    x = np.where((np.einsum("kj,kj->k", x, q + p) < 0.0)[:, None], -x, x)
-    inside = (_turn(q, x) > CLOSE) & (_turn(x, p) > CLOSE) & differ
-    left = np.flatnonzero(inside)
-    return np.concatenate([left, left + 1]), np.vstack([x[left], x[left]])
-
-
-def _turn(q: FloatArray, p: FloatArray) -> FloatArray:
-    """Sine of the angle from q to p, anticlockwise."""
-    sine: FloatArray = q[:, 0] * p[:, 1] - q[:, 1] * p[:, 0]
-    return sine
-
-
 def lda_evidence(
-    context: DrawingContext | CappedContext,
+    context: Drawing,
     losses: FloatArray,
     fixed: FloatArray,
     *,
@@ -153,88 +122,110 @@ def lda_evidence(
     ``directions``: None for exact extrema in the paper's statistic, or a number of grid directions. With a capped
     context alternatives are rules within the capacity; the published statistic is not defined for them.
     """
-    function = context.function
-    s, arcs = function.scores, function.estimate
+    setting = prepare(context.function, losses, fixed)
+    blocks = setting.blocks
+    draws = context.draw(blocks.rules, setting.losses, hold_rules=True, along=blocks.along)
+    published: list[PaperParts] | list[None] = [None] * len(setting.risks)
+    if method == "paper":
+        published = paper_parts(context.exact(), losses, setting.risks, directions, kinks)
+    return [_evidence(context.function, setting, draws, j, method, paper) for j, paper in enumerate(published)]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the estimates settle before anything is drawn.
+
+    ``risks`` (J + F, 2), of which the first ``n_algorithms`` are estimated from rows; ``reach`` says for each how far
+    outside the estimated set it lies, and in which direction. ``candidates`` are alternatives by position of the risks
+    on which they improve. ``losses`` (L, n) of the algorithms, then of the candidates, and the directions of ``blocks``
+    are what is drawn.
+    """
+
+    risks: FloatArray
+    n_algorithms: int
+    reach: tuple[Extremum, ...]
+    candidates: Mapping[int, Candidate]
+    losses: FloatArray
+    blocks: DirectionBlocks
+
+    def candidate_row(self, j: int) -> int:
+        """Row of ``losses`` that belongs to the candidate of position ``j``."""
+        return self.n_algorithms + list(self.candidates).index(j)
+
+
+def prepare(function: Attainable, losses: FloatArray, fixed: FloatArray) -> Setting:
+    """Estimate the risks, look for alternatives and choose the directions at which tests are made."""
+    s, arcs, plug_in = function.scores, function.estimate, function.plug_in()
     estimated = np.array([group_means(loss, s.group, s.weight)[0] for loss in losses]).reshape(-1, 2)
     risks = np.vstack([estimated, fixed])
-    plug_in = function.plug_in()
     grid = robust_grid(function.n_obs)
-    number, equal = between(grid, arcs.support_set(grid))
-    sharp = np.array([off_breakpoint(plug_in.min_separation(e).direction) for e in risks])
-    # Where the plug-in criterion leaves the smallest gain in a weighted sum of the risks, weights >= 0.
-    bounding = np.array([off_breakpoint(plug_in.max_excess(e, U1, np.pi / 2.0).direction) for e in risks])
-    reach = [arcs.max_excess(e) for e in risks]
+    neighbours, equal = between(grid, arcs.support_set(grid))
+    reach = tuple(arcs.max_excess(e) for e in risks)
     # Directions all round are needed only where an algorithm's risks lie outside the estimated set.
     # A multiple of 4: exchanging the groups then turns the circle into itself.
     circle = unit_circle(4 * -(-len(grid) // 4) if max(x.value for x in reach) > 0.0 else 0)
+    blocks = DirectionBlocks.stack(
+        {
+            "grid": grid,
+            "circle": circle,
+            "sharp": np.array([off_breakpoint(plug_in.min_separation(e).direction) for e in risks]),
+            # where the plug-in criterion leaves the smallest gain in a weighted sum of the risks, weights >= 0
+            "bounding": np.array([off_breakpoint(plug_in.max_excess(e, U1, np.pi / 2.0).direction) for e in risks]),
+            "outermost": np.array([off_breakpoint(x.direction) for x in reach]),
+            "between": grid[neighbours],
+        },
+        along={"between": equal},
+    )
     # The witness depends on the estimates alone, so its losses can be drawn along with everything else.
     h_grid = arcs.h(grid)
-    candidates = [
-        find_candidate(function, plug_in, e) if (improvement_support(e, grid) + h_grid).min() > 0.0 else None
-        for e in risks
-    ]
-    witnessed = [j for j, candidate in enumerate(candidates) if candidate is not None]
-    drawn = np.array([*losses, *[c.losses for c in candidates if c is not None]]).reshape(-1, function.n_obs)
-    everywhere = np.vstack([grid, circle, sharp, bounding, *[off_breakpoint(x.direction)[None] for x in reach]])
-    draws = context.draw(
-        np.vstack([everywhere, grid[number]]), drawn, hold_rules=True, along=np.vstack([everywhere, equal])
+    improvable = [j for j, e in enumerate(risks) if (improvement_support(e, grid) + h_grid).min() > 0.0]
+    candidates = {j: find_candidate(function, plug_in, risks[j]) for j in improvable}
+    drawn = np.array([*losses, *[c.losses for c in candidates.values()]]).reshape(-1, function.n_obs)
+    return Setting(risks, len(losses), reach, candidates, drawn, blocks)
+
+
+def _evidence(
+    function: Attainable,
+    setting: Setting,
+    draws: Draws,
+    j: int,
+    method: Method,
+    paper: PaperParts | None,
+) -> Evidence:
+    """Everything about the risks at position ``j``."""
+    e, blocks, root = setting.risks[j], setting.blocks, np.sqrt(function.n_obs)
+    e_draws = draws.risks[:, j] if j < setting.n_algorithms else np.broadcast_to(e, (draws.n_boot, 2))
+    tests = DirectionTests(draws, e, e_draws)
+    robust = tests.weakest(blocks.positions("grid", "between"))
+    outside = np.append(blocks.positions("circle"), blocks.position("outermost", j))
+    feasibility, feasibility_p = tests.feasibility(outside, setting.reach[j].value)
+    if paper is None:
+        decided = robust if method == "robust" else tests.weakest(blocks.position("sharp", j))
+        separation = max(decided.statistic, 0.0)
+    else:
+        decided, separation, feasibility = paper.decision, paper.separation, paper.feasibility
+    witness = None
+    if (candidate := setting.candidates.get(j)) is not None:
+        row = setting.candidate_row(j)
+        witness = make_witness(function, candidate, e, e_draws, draws.risks_hat[row], draws.risks[:, row])
+    bounding = blocks.position("bounding", j)
+    gain = tests.weakest(bounding)
+    return Evidence(
+        risk=e,
+        statistic=decided.statistic,
+        separation=separation,
+        feasibility=feasibility,
+        direction=decided.direction,
+        draws=decided.draws,
+        p_value=decided.p_value,
+        robust_p_value=robust.p_value,
+        feasibility_p_value=feasibility_p,
+        witness=witness,
+        gain_bound=GainBound(blocks.rules[bounding[0]], gain.statistic / root, (gain.statistic + gain.draws) / root),
     )
-    paper = []
-    if method == "paper":
-        if isinstance(context, CappedContext):
-            raise TypeError("the published statistic is not defined under a capacity")
-        paper = paper_parts(context, losses, risks, directions, kinks)
-    k, m, found = len(grid), len(grid) + len(circle), []
-    for j, e in enumerate(risks):
-        own = _Local(draws, e, draws.risks[:, j] if j < len(losses) else np.broadcast_to(e, (context.n_boot, 2)))
-        robust = own.weakest(np.append(np.arange(k), np.arange(len(everywhere), len(draws.directions))))
-        at_sharp = own.weakest(np.array([m + j]))
-        on_circle = np.append(np.arange(k, m), m + 2 * len(risks) + j)
-        feasibility, feasibility_p = own.feasibility(on_circle, reach[j].value)
-        decided = {"robust": robust, "sharp": at_sharp}.get(method)
-        if decided is None:
-            feasibility, separation = paper[j].feasibility, paper[j].separation
-            decided = paper[j].decision
-        else:
-            separation = max(decided.statistic, 0.0)
-        candidate, witness = candidates[j], None
-        if candidate is not None:
-            at = len(losses) + witnessed.index(j)
-            witness = make_witness(function, candidate, e, own.e_draws, draws.risks_hat[at], draws.risks[:, at])
-        gain, root = own.weakest(np.array([m + len(risks) + j])), np.sqrt(function.n_obs)
-        bound = GainBound(bounding[j], gain.statistic / root, (gain.statistic + gain.draws) / root)
-        evidence = Evidence(
-            risk=e,
-            statistic=decided.statistic,
-            separation=separation,
-            feasibility=feasibility,
-            direction=decided.direction,
-            draws=decided.draws,
-            p_value=decided.p_value,
-            robust_p_value=robust.p_value,
-            feasibility_p_value=feasibility_p,
-            witness=witness,
-            gain_bound=bound,
-        )
-        found.append(evidence)
-    return found
 
 
-def combine(found: list[list[Evidence]], central: int) -> list[Evidence]:
-    """Combine repetitions: the most central one's evidence with p-values min(1, 2 median)."""
-    if len(found) == 1:
-        return found[0]
-    combined = []
-    for j, evidence in enumerate(found[central]):
-        p_values = {
-            name: combine_repetitions(np.array([getattr(repetition[j], name) for repetition in found]))
-            for name in ("p_value", "robust_p_value", "feasibility_p_value")
-        }
-        combined.append(replace(evidence, **p_values))  # type: ignore[arg-type]
-    return combined
-
-
-class _Local:
+class DirectionTests:
     """Tests at single directions for one risk pair, from stored draws."""
 
     def __init__(self, draws: Draws, e: FloatArray, e_draws: FloatArray) -> None:
@@ -244,7 +235,7 @@ class _Local:
         self.scale = float(self.root * max(np.abs(draws.h_hat).max(), np.abs(e).max()))
 
     def weakest(self, at: IntArray) -> Decision:
-        """The test of D(q) <= 0 with the largest p-value over the directions numbered ``at``.
+        """The test of D(q) <= 0 with the largest p-value over the directions at positions ``at``.
 
         sqrt(n) D^(q) is compared with its own bootstrap at q; h enters linearly, h_C through the numerical
         directional derivative.
@@ -272,3 +263,18 @@ class _Local:
         z = self.z_e @ q.T - self.root * (self.draws.h[:, at] - self.draws.h_hat[at])
         draws = np.maximum((still + self.step * z).max(axis=1) - still.max(), 0.0) / self.step
         return float(statistic), p_value(draws, statistic, self.scale)
+
+
+def combine(found: list[list[Evidence]], central: int) -> list[Evidence]:
+    """Combine repetitions: the most central one's evidence with p-values min(1, 2 median)."""
+    if len(found) == 1:
+        return found[0]
+    return [
+        replace(
+            own[central],
+            p_value=combine_repetitions(np.array([each.p_value for each in own])),
+            robust_p_value=combine_repetitions(np.array([each.robust_p_value for each in own])),
+            feasibility_p_value=combine_repetitions(np.array([each.feasibility_p_value for each in own])),
+        )
+        for own in zip(*found, strict=True)
+    ]

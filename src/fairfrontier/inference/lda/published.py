@@ -44,7 +44,7 @@ def paper_parts(
         h_half, h_circle = arcs.h(half), arcs.h(circle)
         most = [_smallest(h_circle - circle @ e, circle, sign=-1.0) for e in risks]
         least = [_smallest(improvement_support(e, half) + h_half, half) for e in risks]
-        nulls = _grid_nulls(context, losses, risks, most, least, half, circle) if kinks else None
+        nulls = _grid_nulls(context, losses, risks, most, least, (half, circle)) if kinks else None
     if nulls is None:
         nulls = _smooth_nulls(context, losses, risks, most, least)
     result = []
@@ -86,9 +86,9 @@ def _grid_nulls(
     risks: FloatArray,
     most: list[Extremum],
     least: list[Extremum],
-    half: FloatArray,
-    circle: FloatArray,
+    grids: tuple[FloatArray, FloatArray],
 ) -> list[FloatArray]:
+    half, circle = grids
     draws = context.draw(np.vstack([half, circle]), losses)
     k, step = len(half), step_size(draws.n_obs)
     moved_h = draws.h_hat + step * draws.z_h()

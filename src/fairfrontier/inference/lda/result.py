@@ -15,7 +15,7 @@ from ...data.checks import check_level
 from ...data.notebook import COLOURS, GREEN, ORANGE, Picture
 from ...data.reading import Label
 from ...data.result import ExplainedResult, PlainDict, ResultsByName, axes_of, labels, plain_items
-from ...wording import confidence_text
+from ...data.wording import confidence_text
 from ..p_values import critical_value, critical_value_error, holm
 from .evidence import Evidence, Method
 from .witness import Witness, selection_ratio

@@ -1,7 +1,7 @@
 """L1-penalised multinomial logistic regression with a penalty tuned by cross-validation."""
 
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from ...arrays import ArrayLike, BoolArray, FloatArray, IntArray
+from ...data.checks import check_integer
 from ...data.reading import to_float
 from ...errors import InputError, NotFittedError
 from ..folds import deal_training_rows
@@ -259,14 +260,12 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             raise InputError("bad-option", f"adaptive must be True or False; got {self.adaptive!r}.")
         if not (isinstance(self.tol, Real) and 0.0 < self.tol < 1.0):
             raise InputError("bad-option", f"tol must lie strictly between 0 and 1; got {self.tol!r}.")
-        for name, smallest, code in (
-            ("n_penalties", MIN_PENALTIES, "bad-option"),
-            ("n_tuning_folds", 2, "bad-folds"),
-            ("max_iter", 1, "bad-option"),
+        for name, value, smallest, code in (
+            ("n_penalties", self.n_penalties, MIN_PENALTIES, "bad-option"),
+            ("n_tuning_folds", self.n_tuning_folds, 2, "bad-folds"),
+            ("max_iter", self.max_iter, 1, "bad-option"),
         ):
-            value = getattr(self, name)
-            if not (isinstance(value, Integral) and value >= smallest):
-                raise InputError(code, f"{name} must be a whole number of at least {smallest}; got {value!r}.")
+            check_integer(value, name, least=smallest, code=code)
 
 
 def _solution_path(problem: PenalisedLoss, penalties: FloatArray, tol: float) -> tuple[list[FloatArray], bool]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from ...data.checks import check_integer
 from ...errors import InputError
 from .base import DirectLearner, FactoredLearner, Learner
 from .composite import PartiallyLinearLearner, StackLearner
@@ -217,9 +218,8 @@ def stack(
     return StackLearner("stack", learners, n_inner_folds)
 
 
-def _check_inner_folds(n_inner_folds: object) -> None:
-    if not isinstance(n_inner_folds, int) or n_inner_folds < 2:
-        raise InputError("bad-option", f"n_inner_folds must be a whole number above 1, not {n_inner_folds!r}.")
+def _check_inner_folds(n_inner_folds: int) -> None:
+    check_integer(n_inner_folds, "n_inner_folds", least=2)
 
 
 PRESETS: Mapping[str, Callable[..., Learner]] = MappingProxyType(

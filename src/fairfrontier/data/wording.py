@@ -1,4 +1,4 @@
-"""Numbers as text: levels, p-values, shares, differences of shares. Every report, summary and sentence uses these."""
+"""Numbers in words: levels, p-values, shares and risks, each format written once."""
 
 from __future__ import annotations
 

@@ -1,0 +1,138 @@
+"""Reading the columns with a role: outcome, decisions, scores, weights and clusters of the rows in use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ..arrays import AnyArray, FloatArray, IntArray
+from ..data.checks import check_probabilities
+from ..data.losses import get_loss
+from ..data.messages import COMMAND_LINE
+from ..data.reading import label_codes, read_column
+from ..data.variables import Advice, check_decisions, check_names, read_outcome, read_scores, read_weights
+from ..errors import InputError
+from .columns import as_labels, merged, values_of
+from .request import AuditRequest
+
+FROM_SCORES = Advice("If they are scores, give --score with --threshold or --top instead.", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What is fitted and tested.
+
+    Attributes
+    ----------
+    X : DataFrame (n, p)
+        Covariates; text instead of categories.
+    y : array (n,)
+        Outcomes.
+    group : array (n,)
+        Label of every row's group, one of ``groups``.
+    groups : tuple of labels
+        The groups that are compared.
+    algorithms : mapping of names to arrays (n,)
+        Decisions, 0 or 1.
+    score : Series (n,), optional
+        The score behind the first algorithm, a covariate on request.
+    weights, clusters : arrays (n,), optional
+        Sampling weights; clusters of rows.
+    """
+
+    X: pd.DataFrame
+    y: FloatArray
+    group: AnyArray
+    groups: tuple[str, ...]
+    algorithms: Mapping[str, FloatArray]
+    score: pd.Series | None = None
+    weights: FloatArray | None = None
+    clusters: AnyArray | None = None
+
+
+def outcome_of(used: pd.DataFrame, request: AuditRequest) -> FloatArray:
+    """Read the outcome of the rows in use; labels are compared with --positive as text."""
+    name, column = f"--outcome {request.outcome!r}", used[request.outcome]
+    return read_outcome(
+        values_of(column if request.positive is None else as_labels(column), name),
+        name=name,
+        positive=request.positive,
+        binary=get_loss(request.loss).binary_outcome,
+        interface=COMMAND_LINE,
+    )
+
+
+def algorithms_of(used: pd.DataFrame, request: AuditRequest, positions: IntArray) -> dict[str, FloatArray]:
+    """Read the decisions of all algorithms; ``positions`` are those of the rows in the file, for messages."""
+    if request.score is not None:
+        first = _selected_by_score(used[request.score], request)
+    else:
+        assert request.decision is not None  # a request has either, see its check
+        name = request.decision
+        first = name, _decisions(used[name], f"--decision {name!r}", positions)
+    others = [
+        (name, _decisions(used[column], f"--algorithm {f'{name}={column}'!r}", positions))
+        for name, column in request.algorithms.items()
+    ]
+    check_names([name for name, _ in (first, *others)])
+    return dict((first, *others))
+
+
+def _selected_by_score(column: pd.Series, request: AuditRequest) -> tuple[str, FloatArray]:
+    """Return the name and the decisions of the algorithm that selects by its score."""
+    name = f"--score {request.score!r}"
+    scores = read_scores(read_column(column.infer_objects(), name), name)
+    if request.top is None:
+        assert request.threshold is not None
+        return f"{request.score} above {request.threshold:g}", np.asarray(scores > request.threshold, dtype=float)
+    cut_off = float(np.quantile(scores, 1.0 - request.top))
+    selected = np.asarray(scores > cut_off, dtype=float)
+    if not selected.any():
+        raise InputError(
+            "bad-decisions",
+            f"--top {request.top:g} selects nobody: {np.mean(scores == cut_off):.1%} of the rows share the highest "
+            f"score, {cut_off:g}. Give --threshold, or --decision with a column of 0 and 1.",
+        )
+    return f"{request.score}, top {request.top:.4g}", selected
+
+
+def _decisions(column: pd.Series, name: str, positions: IntArray) -> FloatArray:
+    a = check_probabilities(
+        values_of(column, name),
+        name,
+        len(column),
+        code="bad-decisions",
+        advice=FROM_SCORES.scores,
+        positions=positions,
+    )
+    check_decisions(a, name, FROM_SCORES)
+    return a
+
+
+def weights_of(
+    used: pd.DataFrame, request: AuditRequest, codes: IntArray, groups: tuple[str, ...]
+) -> FloatArray | None:
+    """Read the sampling weights."""
+    if request.weights is None:
+        return None
+    name = f"--weights {request.weights!r}"
+    return read_weights(values_of(used[request.weights], name), codes, groups, name)
+
+
+def clusters_of(used: pd.DataFrame, request: AuditRequest) -> AnyArray | None:
+    """Read the clusters."""
+    if request.clusters is None:
+        return None
+    name = f"--clusters {request.clusters!r}"
+    if merged(used[request.clusters]):
+        raise InputError(
+            "bad-features",
+            f"{name} was read as numbers too large to be distinguished. Write them as text, for example with a letter "
+            "in front.",
+        )
+    values = values_of(used[request.clusters], name)
+    label_codes(values, name, "bad-option")
+    return values
