@@ -192,7 +192,7 @@ def _fold_directions(q: FloatArray) -> tuple[IntArray, BoolArray]:
     right = (q[:, 0] > 0.0) | ((q[:, 0] == 0.0) & (q[:, 1] < 0.0))
     folded = np.where(right[:, None], q, -q)
     # the sweep runs from angle -pi/2 to pi/2, whatever positive scale the two coordinates have; slopes, unlike angles,
-    # tell (0, -1) from directions that differ from it by rounding
+    # separate (0, -1) from directions that differ from it by rounding
     with np.errstate(divide="ignore", over="ignore"):
         slope = folded[:, 1] / (folded[:, 0] + 0.0)  # not divided by -0
     return np.argsort(slope, kind="stable"), right

@@ -6,7 +6,7 @@ import numbers
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
@@ -17,6 +17,7 @@ from ..data.notebook import BLUE, GREEN, ORANGE, Picture
 from ..data.reading import Label
 from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..errors import EmptySetWarning, InputError
+from .attainable import RuleValues
 from .plane import U1, U2, convex_contains, off_breakpoint, polygon_area, unit_circle
 from .regret import Regret
 from .support import Arcs, Extremum, Position, SupportFunction
@@ -207,22 +208,12 @@ class Extremal(Protocol):
 
     def max_excess(self, e: ArrayLike, start: ArrayLike = ..., turn: float = ...) -> Extremum:
         """Max of q'e - h(q) over an arc of directions."""
-        ...
 
     def min_separation(self, e: ArrayLike) -> Extremum:
         """Min of h_C(e)(-q) + h(q) over directions with q1 + q2 <= 0."""
-        ...
 
 
-class Attaining(Protocol):
-    """Anything that gives the risk pairs of the rules of directions, with or without a capacity."""
-
-    def support_set(self, q: ArrayLike) -> FloatArray:
-        """Risk pairs (k, 2) of directions (k, 2)."""
-        ...
-
-
-def attained_hull(arcs: Attaining, n_directions: int = 720) -> FloatArray:
+def attained_hull(arcs: RuleValues, n_directions: int = 720) -> FloatArray:
     """Return the convex hull (k, 2) of the risk pairs of rules in many directions, counter-clockwise.
 
     It is what lotteries between these rules attain. Where the estimate of h is not convex it is larger than the

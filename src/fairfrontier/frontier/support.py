@@ -275,7 +275,7 @@ class SupportFunction:
     def plug_in(self) -> Arcs:
         """h_plug(q) = q'M mean(l0 by group) + mean((q'M t)_+): convex, free of the rows' own noise."""
         s, arcs = self.scores, self.estimate
-        if len(self.order) == 0:  # no row is ever treated: both criteria are the losses of doing nothing
+        if len(self.order) == 0:  # no row is ever selected: both criteria are the losses of doing nothing
             return arcs
         values = np.empty_like(arcs.values)
         sums = s.weight_sums
@@ -349,7 +349,7 @@ def build_support_function(scores: Scores) -> SupportFunction:
     """Sort the rows once by nuisance angle and take the prefix sums: O(n log n) time, O(n) memory."""
     sums = scores.weight_sums
     a, b, sign, order = sweep.fold_and_sort(scores.t)
-    if len(a) == 0:  # no row is ever treated: one breakpoint that changes nothing
+    if len(a) == 0:  # no row is ever selected: one breakpoint that changes nothing
         a, b, sign = np.ones(1), np.zeros(1), np.ones(1, dtype=np.int8)
     values = np.empty((len(a) + 1, 2))
     s = scores
