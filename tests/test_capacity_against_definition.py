@@ -11,16 +11,9 @@ from support import plain
 from support.capacity_cases import bounds_of, plain_rule, plain_treatment, shares, some_capacity
 from support.codes import group_codes
 
-from fairfrontier.bootstrap.capacity import (
-    CappedContext,
-    CappedFunction,
-    cap,
-    fairest_direction,
-    find_cutoff,
-    grid_directions,
-    lowest_level,
-)
+from fairfrontier.bootstrap.capped import CappedContext
 from fairfrontier.errors import InputError
+from fairfrontier.frontier.capacity import CappedFunction, cap, find_cutoff, grid_directions, lowest_level
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
 
@@ -73,7 +66,7 @@ def people(draw):
 @given(people())
 def test_the_cutoff_treats_from_the_largest_k_down(case):
     k, weight, capacity, lower, spread = case
-    found = find_cutoff(*case).treatment(k)
+    found = find_cutoff(*case).chances(k)
     expected, _ = plain_treatment(*case)
     counts = weight * spread > 0  # how people without weight or room are treated changes nothing
     np.testing.assert_allclose(found[counts], expected[counts], rtol=0, atol=1e-9)
@@ -89,7 +82,7 @@ def test_the_cutoff_treats_from_the_largest_k_down(case):
 @given(people())
 def test_no_other_treatment_within_the_capacity_gains_more(case):
     k, weight, capacity, lower, spread = case
-    found = lower + spread * find_cutoff(*case).treatment(k)
+    found = lower + spread * find_cutoff(*case).chances(k)
     w, gain = weight / weight.sum(), k / max(np.abs(k).max(), 1e-300)
     bounds = list(zip(lower, lower + spread, strict=True))
     best = linprog(-w * gain, A_ub=w[None], b_ub=[capacity], bounds=bounds)
@@ -105,7 +98,7 @@ def test_the_capacity_is_met_exactly_in_expectation(capacity, tied, weighted):
     k = rng.integers(-2, 5, 1999).astype(float) if tied else rng.normal(size=1999) + 0.4
     weight = rng.exponential(size=1999) * (rng.random(1999) < 0.9) if weighted else np.ones(1999)
     for lower, spread in ((0.0, 1.0), (0.004, 0.95), (rng.random(1999) * 0.01, 0.9 + rng.random(1999) * 0.08)):
-        chance = find_cutoff(k, weight, capacity, lower, spread).treatment(k)
+        chance = find_cutoff(k, weight, capacity, lower, spread).chances(k)
         assert np.sum(weight * (lower + spread * (k > 0))) > capacity * weight.sum()  # it binds
         assert np.sum(weight * (lower + spread * chance)) / weight.sum() == pytest.approx(capacity, abs=1e-12)
 
@@ -116,16 +109,16 @@ def test_more_capacity_never_treats_anybody_less(case, steps):
     k, weight, capacity, lower, spread = case
     before = np.zeros(len(k))
     for step in sorted(steps):
-        chance = find_cutoff(k, weight, capacity + step * (1 - capacity), lower, spread).treatment(k)
+        chance = find_cutoff(k, weight, capacity + step * (1 - capacity), lower, spread).chances(k)
         assert (chance >= before - 1e-9).all()
         before = chance
 
 
 def test_a_capacity_below_one_person_is_a_lottery_for_the_first():
     k = np.array([0.3, 2.0, 1.0, -1.0])
-    np.testing.assert_allclose(find_cutoff(k, np.ones(4), 0.1).treatment(k), [0, 0.4, 0, 0], rtol=1e-12)
+    np.testing.assert_allclose(find_cutoff(k, np.ones(4), 0.1).chances(k), [0, 0.4, 0, 0], rtol=1e-12)
     k = np.array([2.0, 2.0, 1.0, -1.0])
-    np.testing.assert_allclose(find_cutoff(k, np.ones(4), 0.1).treatment(k), [0.2, 0.2, 0, 0], rtol=1e-12)
+    np.testing.assert_allclose(find_cutoff(k, np.ones(4), 0.1).chances(k), [0.2, 0.2, 0, 0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("capacity", [0, 0.0, -0.1, 1.0001, 3, True, False, "0.1", None, np.nan, np.inf, [0.1], 1j])
@@ -142,7 +135,7 @@ def test_lower_bounds_above_the_capacity():
     with pytest.raises(InputError, match=r"0\.225, above the capacity of 0\.2") as error:
         find_cutoff(k, weight, 0.2, np.array([0.5, 0.2, 0.0]), 0.5)
     assert error.value.code == "bad-capacity"
-    chance = find_cutoff(k, weight, 0.225, np.array([0.5, 0.2, 0.0]), 0.5).treatment(k)
+    chance = find_cutoff(k, weight, 0.225, np.array([0.5, 0.2, 0.0]), 0.5).chances(k)
     np.testing.assert_allclose(chance, 0.0, atol=1e-12)
 
 
@@ -153,7 +146,7 @@ def test_lower_bounds_equal_to_the_capacity_up_to_rounding(capacity, k):
     for n in range(2, 60):
         people = np.full(n, k)
         found = find_cutoff(people, np.ones(n), capacity, np.full(n, capacity), np.full(n, 1.0 - capacity))
-        assert (found.treatment(people) <= 1e-12).all()
+        assert (found.chances(people) <= 1e-12).all()
 
 
 # --- support function ---------------------------------------------------------------------------------
@@ -171,7 +164,7 @@ def test_rules_and_their_risks(case, share):
     scale = 1.0 + np.abs(scores.t).max() / plain.group_shares(scores).min()
     for j, x in enumerate(q):
         moved, cutoff, point, plug = plain_rule(scores, capacity, x)
-        np.testing.assert_allclose(function.treated(x)[counts], moved[counts], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(function.selected(x)[counts], moved[counts], rtol=0, atol=1e-9)
         np.testing.assert_allclose(rules.estimate[j], point, rtol=0, atol=1e-9)
         np.testing.assert_allclose(rules.plug_in[j], plug, rtol=0, atol=1e-9 * scale)
         if cutoff > 0 and share < 1.0:
@@ -233,7 +226,7 @@ def test_rows_perpendicular_to_a_direction_are_untreated_with_and_without_capaci
     for capacity in (1.0, 0.5):  # one person in twelve is to be treated, so no capacity binds
         function = cap(whole, capacity)
         for q in ([-ROOT_HALF, -ROOT_HALF], [0.1, 0.1], [ROOT_HALF, ROOT_HALF]):
-            np.testing.assert_array_equal(function.treated(q), whole.treated(q))
+            np.testing.assert_array_equal(function.selected(q), whole.selected(q))
             np.testing.assert_allclose(function.estimate.h(q), whole.estimate.h(q), rtol=0, atol=1e-12)
 
 
@@ -402,7 +395,7 @@ def test_fairest_direction(case, share, shift):
     scores = replace(s, l0=s.l0 + shift * s.is_r)
     capacity = some_capacity(scores, share)
     function = cap(build_support_function(scores), capacity)
-    found = fairest_direction(function)
+    found = function.plug_in().fairest_direction()
     assert np.hypot(*found) == pytest.approx(1.0)
     h = {sign: np.array([sign, -sign]) @ plain_rule(scores, capacity, [sign, -sign])[3] for sign in (1.0, -1.0)}
     if min(h.values()) < -1e-9:  # all pairs lie on one side: e_r < e_b, or e_r > e_b

@@ -19,7 +19,6 @@ from support.codes import group_codes
 from support.small_samples import fingerprint, fit, learned, rows
 
 from fairfrontier import FairFrontier, cost_loss
-from fairfrontier.bootstrap.capacity import cap
 from fairfrontier.errors import (
     DroppedRowsWarning,
     FairFrontierWarning,
@@ -29,6 +28,7 @@ from fairfrontier.errors import (
     NotFittedError,
 )
 from fairfrontier.frontier import sweep
+from fairfrontier.frontier.capacity import cap
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.sets import attained_hull, sharp_points
 from fairfrontier.frontier.support import make_scores

@@ -203,7 +203,7 @@ def test_nuisances_exactly_zero():
     t[::2] = 0.0
     some = fit(rows, t)
     check(some, rows.a)
-    assert not some.support_function_.treated([-0.6, -0.8])[::2].any()
+    assert not some.support_function_.selected([-0.6, -0.8])[::2].any()
     only = np.zeros((N, 2))
     only[5] = 1.0
     check(fit(rows, only), rows.a)
@@ -459,7 +459,7 @@ def test_an_algorithm_exactly_on_the_frontier_has_no_alternative(direction, seed
     """In its own direction the separation is zero up to rounding, and so are draws: equal, not evidence."""
     rows = Rows(seed=seed)
     ff = fit(rows)
-    a = ff.support_function_.treated(direction).astype(int)
+    a = ff.support_function_.selected(direction).astype(int)
     e = ff.support_set(direction)[0]
     np.testing.assert_allclose(ff.risks(a).risk, e, rtol=0, atol=1e-15)
     for asked in ({"decisions": a}, {"risks": e}):

@@ -50,7 +50,7 @@ def ff():
 @pytest.fixture(scope="module")
 def record(ff):
     """One algorithm for each verdict."""
-    near = np.asarray(ff.support_function_.treated(np.array([-1.0, -1.0])), dtype=float)
+    near = np.asarray(ff.support_function_.selected(np.array([-1.0, -1.0])), dtype=float)
     algorithms = {"the opposite": 1.0 - near, "near the frontier": near, "all knowing": Y.astype(float)}
     return record_of(ff, algorithms)
 
@@ -127,7 +127,7 @@ def direction(weight):
 
 def expected(ff, q):
     """Risks, selection rates and error rates of the rule of a direction, group by group."""
-    selected = np.asarray(ff.support_function_.treated(q), dtype=bool)
+    selected = np.asarray(ff.support_function_.selected(q), dtype=bool)
     own = [label == G for label in LABELS]
     return {
         "risk": ff.support_set(q[None])[0].tolist(),

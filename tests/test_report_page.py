@@ -88,7 +88,7 @@ def fitted(n=500, **options):
 def record():
     """A record with one algorithm for each verdict, and everything that an audit of a file adds."""
     ff, y = fitted(1500)
-    near = np.asarray(ff.support_function_.treated(np.array([-1.0, -1.0])), dtype=float)
+    near = np.asarray(ff.support_function_.selected(np.array([-1.0, -1.0])), dtype=float)
     algorithms = {"ALGORITHMNAME1": 1.0 - near, "ALGORITHMNAME2": near, "ALGORITHMNAME3": y.astype(float)}
     source = Source(
         file="FILENAME.csv",

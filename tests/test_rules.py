@@ -23,8 +23,8 @@ from support.people import GROUPS, LOGIT, fitted, people, plain_pairs, shares, u
 from support.refusals import code_of
 
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule, cost_loss
-from fairfrontier.bootstrap.capacity import find_cutoff
 from fairfrontier.data.sample import make_sample
+from fairfrontier.frontier.capacity import find_cutoff
 from fairfrontier.learning.cross_fitting import cross_fit, fit_on_all
 
 # --- a scikit-learn classifier ---------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def test_ties_up_to_rounding():
     noisy = k * (1.0 + 1e-15 * rng.integers(-4, 5, size=100))
     cutoff = find_cutoff(noisy, np.ones(100), 0.4)
     for again in (noisy, k, k * (1.0 - 5e-14)):
-        np.testing.assert_allclose(cutoff.treatment(again), np.repeat([1.0, 0.6, 0.0, 0.0], 25))
+        np.testing.assert_allclose(cutoff.chances(again), np.repeat([1.0, 0.6, 0.0, 0.0], 25))
 
 
 def test_a_capacity_that_does_not_bind():

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from .arrays import ArrayLike, FloatArray, IntArray
-from .bootstrap.capacity import CappedContext, CappedFunction, cap
-from .bootstrap.draws import DrawingContext
+from .bootstrap.capped import CappedContext
+from .bootstrap.draws import Drawing, DrawingContext
 from .data.checks import check_bounds, check_capacity, check_level, check_probabilities
 from .data.losses import Loss
 from .data.row_losses import RowLosses, row_losses
 from .data.sample import Sample
 from .errors import InputError
+from .frontier.attainable import Attainable
+from .frontier.capacity import cap
 from .frontier.regret import Regret, estimate_regret
+from .frontier.rule_class import GroupBlind, RuleClass
 from .frontier.sets import BestPoints, most_central, sharp_points
 from .frontier.support import SupportFunction, build_support_function, group_means, make_scores
 from .learning.cross_fitting import Nuisance, Seed, as_seed, cross_fit, external_nuisance
 from .learning.diagnostics import Diagnostics, diagnose
 from .learning.learners import Learner, child_seeds
 from .progress import progress_bar
+
+RULES: RuleClass = GroupBlind()
+"""The class of rules considered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +171,7 @@ class Fit:
         self.sample.groups.pair(what)
         return self.planes
 
-    def function(self, capacity: float | None = None) -> SupportFunction | CappedFunction:
+    def function(self, capacity: float | None = None) -> Attainable:
         """Return the central repetition's support function, restricted to a capacity if there is one."""
         exact = self.plane().function
         return exact if capacity is None else cap(exact, capacity)
@@ -178,8 +185,10 @@ class Fit:
         o, seed = self.options, self.seeds.drawing
         return [DrawingContext(p.function, o.n_boot, seed, o.n_jobs, p.regret) for p in self.planes]
 
-    def capped_contexts(self, capacity: float) -> list[CappedContext]:
-        """Return how draws are made of rules that select at most a share ``capacity`` of people."""
+    def drawings(self, capacity: float | None) -> Sequence[Drawing]:
+        """Return how draws are made of rules that select at most a share ``capacity`` of people, if there is one."""
+        if capacity is None:
+            return self.contexts()
         o, seed = self.options, self.seeds.drawing
         functions = [cap(p.function, check_capacity(capacity)) for p in self.planes]
         return [CappedContext(function, o.n_boot, seed, o.n_jobs) for function in functions]
@@ -274,12 +283,14 @@ def learn(
     )
 
 
-def attainable(sample: Sample, losses: RowLosses, predictions: FloatArray, bounds: Bounds) -> SupportFunction:
-    """Return the support function of the risks that rules attain which use these predictions (n, 2) alone."""
+def attainable(
+    sample: Sample, losses: RowLosses, predictions: FloatArray, bounds: Bounds, rules: RuleClass = RULES
+) -> SupportFunction:
+    """Return the support function of the risks that a class of rules attains with these predictions (n, 2)."""
     scores = make_scores(
         losses.l0,
         losses.dl,
-        predictions,
+        rules.vectors(predictions, sample.group),
         sample.group,
         sample.weight,
         clusters=sample.clusters,

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from ..data.checks import check_directions, check_draws
+from ..frontier.attainable import Attainable
 from ..frontier.regret import Regret
 from ..frontier.support import SupportFunction
 from . import weights
@@ -114,6 +116,30 @@ def for_each_draw(worker: Callable[[], Callable[[int], None]], *, n_boot: int, n
         list(pool.map(work, (range(j, n_boot, jobs) for j in range(jobs))))
 
 
+class Drawing(Protocol):
+    """A support function together with how its draws are made."""
+
+    @property
+    def function(self) -> Attainable:
+        """The support function."""
+        ...
+
+    @property
+    def n_boot(self) -> int:
+        """Number of draws."""
+        ...
+
+    def draw(
+        self, directions: ArrayLike, losses: FloatArray, *, hold_rules: bool = ..., along: ArrayLike | None = ...
+    ) -> Draws:
+        """Draw the values of the rules of ``directions`` (K, 2), and the risks of algorithms with ``losses`` (J, n)."""
+        ...
+
+    def exact(self) -> DrawingContext:
+        """Return the exact sweep, for procedures that need every direction; refuse where there is none."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class DrawingContext:
     """A support function together with how its draws are made, and the regret of its rules if it was estimated."""
@@ -144,6 +170,10 @@ class DrawingContext:
             along=along,
         )
 
+    def exact(self) -> DrawingContext:
+        """Return itself: every direction is known."""
+        return self
+
     def correct(self, draws: Draws) -> Draws:
         """Add the estimated regret to h: its mean to the estimate, that of one refit after the other to the draws.
 
@@ -162,7 +192,7 @@ def _fold_directions(q: FloatArray) -> tuple[IntArray, BoolArray]:
     right = (q[:, 0] > 0.0) | ((q[:, 0] == 0.0) & (q[:, 1] < 0.0))
     folded = np.where(right[:, None], q, -q)
     # the sweep runs from angle -pi/2 to pi/2, whatever positive scale the two coordinates have; slopes, unlike angles,
-    # tell (0, -1) from directions that differ from it by rounding
+    # separate (0, -1) from directions that differ from it by rounding
     with np.errstate(divide="ignore", over="ignore"):
         slope = folded[:, 1] / (folded[:, 0] + 0.0)  # not divided by -0
     return np.argsort(slope, kind="stable"), right

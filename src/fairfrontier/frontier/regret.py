@@ -97,9 +97,9 @@ def shortfall(function: SupportFunction, refitted: FloatArray) -> FloatArray:
     total = 1.0 / s.weight_sums
     best = function.plug_in().support_set(q)
     base = [float((s.weight * s.l0)[rows].sum()) for rows in by_group(s.group, 2)]
-    if len(a) == 0:  # the refit treats nobody
+    if len(a) == 0:  # the refit selects nobody
         return best - np.array(base) * total
-    # the same sums as in the plug-in criterion, over the rows that the refit treats
+    # the same sums as in the plug-in criterion, over the rows that the refit selects
     own = sign[:, None] * s.t[order]
     values = np.empty((len(a) + 1, 2))
     mirror = sweep.vector_sums(order, sign, s.weight, *base, own[:, 0], own[:, 1], *total, values)

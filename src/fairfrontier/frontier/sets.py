@@ -6,7 +6,7 @@ import numbers
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
@@ -17,12 +17,12 @@ from ..data.notebook import BLUE, GREEN, ORANGE, Picture
 from ..data.reading import Label
 from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..errors import EmptySetWarning, InputError
+from .attainable import RuleValues
 from .plane import U1, U2, convex_contains, off_breakpoint, polygon_area, unit_circle
 from .regret import Regret
-from .support import Arcs, Extremum, SupportFunction
+from .support import Arcs, Extremum, Position, SupportFunction
 
 Configuration = Literal["balanced", "r-skewed", "b-skewed"]
-Position = Literal["crosses", "above", "below"]
 Kind = Literal["fairness-accuracy", "pareto"]
 """Which frontier."""
 
@@ -77,18 +77,11 @@ def best_points(arcs: Arcs) -> BestPoints:
     """
     R = arcs.support_set(U1, tie=U2)[0]
     B = arcs.support_set(U2, tie=U1)[0]
-    line = arcs.line_infimum()
-    position: Position
-    if np.isfinite(line.value):
-        position, q_F = "crosses", line.direction / np.hypot(*line.direction)
-        F = np.full(2, -line.value)
-    else:
-        # An estimated set can be empty and seem to lie on both sides; the wider miss decides.
-        ends = np.array([[1.0, -1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
-        above = line.above and (not line.below or arcs.h(ends)[0] <= arcs.h(ends)[1])
-        position, q_F = ("above", ends[0]) if above else ("below", ends[1])
-        F = arcs.support_set(q_F, tie=_DOWN)[0]
-    return BestPoints(R, B, F, U1.copy(), U2.copy(), q_F, position, configuration(R, B))
+    fairest = arcs.fairest()
+    F = np.full(2, -fairest.infimum)
+    if fairest.position != "crosses":
+        F = arcs.support_set(fairest.direction, tie=_DOWN)[0]
+    return BestPoints(R, B, F, U1.copy(), U2.copy(), fairest.direction, fairest.position, configuration(R, B))
 
 
 def sharp_fairest(function: SupportFunction, regret: Regret | None = None) -> tuple[FloatArray, FloatArray, Position]:
@@ -215,22 +208,12 @@ class Extremal(Protocol):
 
     def max_excess(self, e: ArrayLike, start: ArrayLike = ..., turn: float = ...) -> Extremum:
         """Max of q'e - h(q) over an arc of directions."""
-        ...
 
     def min_separation(self, e: ArrayLike) -> Extremum:
         """Min of h_C(e)(-q) + h(q) over directions with q1 + q2 <= 0."""
-        ...
 
 
-class Attaining(Protocol):
-    """Anything that gives the risk pairs of the rules of directions, with or without a capacity."""
-
-    def support_set(self, q: ArrayLike) -> FloatArray:
-        """Risk pairs (k, 2) of directions (k, 2)."""
-        ...
-
-
-def attained_hull(arcs: Attaining, n_directions: int = 720) -> FloatArray:
+def attained_hull(arcs: RuleValues, n_directions: int = 720) -> FloatArray:
     """Return the convex hull (k, 2) of the risk pairs of rules in many directions, counter-clockwise.
 
     It is what lotteries between these rules attain. Where the estimate of h is not convex it is larger than the

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray, SignArray
 from ..data.checks import check_bounds, check_directions, check_risks
 from ..data.groups import by_group
 from . import sweep
-from .plane import improvement_corners, intersect_half_planes
+from .plane import improvement_corners, intersect_half_planes, off_breakpoint
 
 _ROOT_HALF = float(np.sqrt(0.5))
 _FULL_TURN = 2.0 * np.pi
@@ -43,6 +44,19 @@ class LineInfimum:
     below: bool
 
 
+Position = Literal["crosses", "above", "below"]
+"""Where a set lies: it crosses the 45-degree line, or lies above (e_r < e_b throughout) or below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fairest:
+    """Position of a set, unit direction (2,) of its fairest point, and infimum of h along the line q1 + q2 = -1."""
+
+    position: Position
+    direction: FloatArray
+    infimum: float
+
+
 @dataclass(frozen=True, slots=True)
 class Arcs:
     """A function q'v(q) of the circle whose v is constant between breakpoints, as a sweep gives it.
@@ -61,7 +75,7 @@ class Arcs:
     def support_set(self, q: ArrayLike, tie: ArrayLike | None = None) -> FloatArray:
         """Points v(q) attained by the rules 1{q'M t > 0}, shape (k, 2).
 
-        ``tie`` (k, 2) or (2,): rows with q'M t = 0 are treated where tie'M t > 0; without it they are not.
+        ``tie`` (k, 2) or (2,): rows with q'M t = 0 are selected where tie'M t > 0; without it they are not.
         """
         directions = check_directions(q)
         p = directions / self.mu
@@ -109,6 +123,26 @@ class Arcs:
         # h falls without bound towards (1, -1) when max(e_r - e_b) < 0: the set lies above the line.
         return LineInfimum(value, np.array([q1, q2]), above=bool(down_last), below=bool(down_first))
 
+    def fairest(self) -> Fairest:
+        """Position relative to the 45-degree line, and unit direction of the fairest rule."""
+        line = self.line_infimum()
+        if np.isfinite(line.value):
+            return Fairest("crosses", line.direction / np.hypot(*line.direction), line.value)
+        # An estimated set can be empty and seem to lie on both sides; the wider miss decides.
+        ends = np.array([[1.0, -1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
+        above = line.above and (not line.below or self.h(ends)[0] <= self.h(ends)[1])
+        return Fairest("above", ends[0], line.value) if above else Fairest("below", ends[1], line.value)
+
+    def fairest_direction(self) -> FloatArray:
+        """Unit direction of the fairest rule, off the breakpoint at which the line's infimum lies."""
+        found = self.fairest()
+        q = found.direction
+        if found.position == "crosses":
+            q = off_breakpoint(q)
+            q = q / -q.sum()
+        unit: FloatArray = q / np.hypot(*q)
+        return unit
+
     def half_plane_polygon(self, widening: Callable[[FloatArray], FloatArray] | None = None) -> FloatArray:
         """Vertices of {z : q'z <= h(q) for all q}, counter-clockwise; (0, 2) if that set is empty.
 
@@ -149,6 +183,16 @@ class Scores:
         """Rows (n,) of group r, as the sweep wants them."""
         rows: BoolArray = self.group == 0
         return rows
+
+    def chances(self, moved: FloatArray | BoolArray) -> FloatArray:
+        """Chance (n,) of being selected of rows that a rule moves so far (n,) from their lower to their upper bound."""
+        far = np.asarray(moved, dtype=float)
+        return far if self.lower is None or self.spread is None else self.lower + self.spread * far
+
+    def losses(self, moved: FloatArray | BoolArray) -> FloatArray:
+        """Expected losses (n,) of rows that a rule moves so far (n,) from their lower to their upper bound."""
+        losses: FloatArray = self.l0 + self.dl * moved
+        return losses
 
     @property
     def unit(self) -> float:
@@ -210,6 +254,7 @@ class SupportFunction:
     scores: Scores
     estimate: Arcs
     order: IntArray
+    coarsening: ClassVar[int] = 1
 
     @property
     def mu(self) -> FloatArray:
@@ -230,7 +275,7 @@ class SupportFunction:
     def plug_in(self) -> Arcs:
         """h_plug(q) = q'M mean(l0 by group) + mean((q'M t)_+): convex, free of the rows' own noise."""
         s, arcs = self.scores, self.estimate
-        if len(self.order) == 0:  # no row is ever treated: both criteria are the losses of doing nothing
+        if len(self.order) == 0:  # no row is ever selected: both criteria are the losses of doing nothing
             return arcs
         values = np.empty_like(arcs.values)
         sums = s.weight_sums
@@ -241,11 +286,11 @@ class SupportFunction:
         )
         return Arcs(arcs.a, arcs.b, arcs.sign, values, mirror, arcs.mu)
 
-    def treated(self, q: ArrayLike) -> BoolArray:
-        """Rows (n,) that the rule of one direction ``q`` treats: q'M t > 0."""
+    def selected(self, q: ArrayLike) -> BoolArray:
+        """Rows (n,) that the rule of one direction ``q`` selects: q'M t > 0."""
         p = check_directions(q)[0] / self.mu
-        treated: BoolArray = self.scores.t[:, 0] * p[0] + self.scores.t[:, 1] * p[1] > 0.0
-        return treated
+        selected: BoolArray = self.scores.t[:, 0] * p[0] + self.scores.t[:, 1] * p[1] > 0.0
+        return selected
 
     def covariance(self, q: ArrayLike) -> FloatArray:
         """Covariance Omega (k, k) of sqrt(n)(h^ - h) at directions ``q``, with mu estimated.
@@ -261,8 +306,8 @@ class SupportFunction:
         omega = np.zeros((len(directions), len(directions)))
         for rows, starts in _row_blocks(s.clusters, self.n_obs, max(1, 4_000_000 // (8 * len(directions)))):
             t, group = s.t[rows], s.group[rows]
-            treated = t[:, :1] * p[:, 0] + t[:, 1:] * p[:, 1] > 0.0
-            loss = s.l0[rows][:, None] + s.dl[rows][:, None] * treated
+            selected = t[:, :1] * p[:, 0] + t[:, 1:] * p[:, 1] > 0.0
+            loss = s.l0[rows][:, None] + s.dl[rows][:, None] * selected
             slope = p.T[group]
             influence = s.weight[rows][:, None] * slope * (loss - points.T[group])
             if starts is not None:
@@ -304,7 +349,7 @@ def build_support_function(scores: Scores) -> SupportFunction:
     """Sort the rows once by nuisance angle and take the prefix sums: O(n log n) time, O(n) memory."""
     sums = scores.weight_sums
     a, b, sign, order = sweep.fold_and_sort(scores.t)
-    if len(a) == 0:  # no row is ever treated: one breakpoint that changes nothing
+    if len(a) == 0:  # no row is ever selected: one breakpoint that changes nothing
         a, b, sign = np.ones(1), np.zeros(1), np.ones(1, dtype=np.int8)
     values = np.empty((len(a) + 1, 2))
     s = scores

@@ -1,6 +1,6 @@
 """The angular sweep: one sort, then prefix sums (plain arrays in and out, no statistics).
 
-Every row carries a vector ``t_i`` of the plane. A rule in direction ``p`` treats the rows with
+Every row carries a vector ``t_i`` of the plane. A rule in direction ``p`` selects the rows with
 ``p't_i > 0``, so turning ``p`` round the circle changes the rule only where ``p`` is perpendicular to
 some ``t_i``. Two facts make this cheap:
 
@@ -8,7 +8,7 @@ some ``t_i``. Two facts make this cheap:
   ``t_i = sign_i (a_i, b_i)`` with angle in [0, pi), and rows are sorted by that angle once.
 * Over the right half circle ``p`` passes the perpendicular of every row exactly once. Passing row i
   adds its payload if ``sign_i = +1`` and removes it if ``sign_i = -1``: one prefix sum serves the half
-  circle, and on the opposite half the treated rows are the complement.
+  circle, and on the opposite half the selected rows are the complement.
 
 The set-up of a sweep therefore is: ``a, b, sign, order`` from :func:`fold_and_sort`; values
 ``v[0..m]`` on the arcs, where ``v[j]`` belongs to the open arc of directions between the perpendiculars
@@ -101,8 +101,8 @@ def _take_folded(t, order, a, b, sign):  # type: ignore[no-untyped-def]
 def fold_and_sort(t: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int8], NDArray[np.intp]]:
     """Fold the rows of ``t`` (n, 2) into the upper half plane and sort them by angle.
 
-    Rows equal to (0, 0) are never treated in any direction and are left out. Rows of equal angle keep
-    their order. Sorting whole numbers that hold the angle's leading digits and the row number is several
+    Rows equal to (0, 0) are never selected in any direction and are left out. Rows of equal angle keep
+    their order. Sorting integers that hold the angle's leading digits and the row number is several
     times faster than sorting row numbers by angle.
 
     Returns
@@ -130,7 +130,7 @@ def fold_and_sort(t: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.int
 def group_sums(order, sign, w, l0, dl, is_r, scale_r, scale_b, v):  # type: ignore[no-untyped-def]
     """Fill ``v`` (m + 1, 2) with the scaled arc values of a payload split by group; return ``mirror``.
 
-    Arc value = (sum of ``w l0`` + sum over treated rows of ``w dl``) by group, times the group's scale.
+    Arc value = (sum of ``w l0`` + sum over selected rows of ``w dl``) by group, times the group's scale.
     """
     base_r, base_b = 0.0, 0.0
     for i in range(l0.shape[0]):
@@ -170,7 +170,7 @@ def group_sums(order, sign, w, l0, dl, is_r, scale_r, scale_b, v):  # type: igno
 def vector_sums(order, sign, w, base_r, base_b, a, b, scale_r, scale_b, v):  # type: ignore[no-untyped-def]
     """Fill ``v`` (m + 1, 2) with arc values of the payload ``t`` itself; return ``mirror``.
 
-    Arc value = (base + sum over treated rows of ``w t``), coordinate by coordinate, times the scales.
+    Arc value = (base + sum over selected rows of ``w t``), coordinate by coordinate, times the scales.
     """
     rest_r, rest_b, sum_r, sum_b = 0.0, 0.0, base_r, base_b
     for j in range(order.shape[0]):
@@ -218,8 +218,8 @@ def _rows_passed(a, b, p1, p2, slack):  # type: ignore[no-untyped-def]
 def values_at(a, b, sign, v, mirror, p, tie, out):  # type: ignore[no-untyped-def]
     """Value of the rule ``1{p't > 0}`` for each direction ``p`` (k, 2), into ``out`` (k, 2).
 
-    Rows exactly perpendicular to ``p`` are treated where ``tie't > 0``; ``tie`` = (0, 0) leaves them
-    untreated, which is the strict rule. Rows within rounding of perpendicular are decided one by one by
+    Rows exactly perpendicular to ``p`` are selected where ``tie't > 0``; ``tie`` = (0, 0) leaves them
+    out, which is the strict rule. Rows within rounding of perpendicular are decided one by one by
     the sign of the dot product itself, so the result is that of the plain formula.
     """
     for d in range(p.shape[0]):

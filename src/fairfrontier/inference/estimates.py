@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import ArrayLike, FloatArray
-from ..bootstrap.capacity import cap, capped_feasible_set, capped_frontier
 from ..data.checks import check_probabilities
 from ..data.risks import Risks
 from ..fit import Fit
 from ..frontier import sets
+from ..frontier.capacity import cap, capped_feasible_set, capped_frontier
 from ..frontier.sets import FeasibleSet, FrontierCurve, configuration, fa_frontier, feasible_set, frontier_tolerance
 from ..frontier.support import group_means
 

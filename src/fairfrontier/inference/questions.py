@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
 
 from ..arrays import ArrayLike, FloatArray
-from ..bootstrap.capacity import CappedContext
-from ..bootstrap.draws import DrawingContext
 from ..data.algorithms import Algorithms, Asked, read_algorithms
 from ..data.checks import check_capacity, check_n_directions, check_risks
 from ..errors import CapacityWarning, FewDrawsWarning, InputError
@@ -58,10 +55,7 @@ def lda_tests(
     _warn_of_few_draws(fit.options.n_boot, level, len(algorithms.names))
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
-    contexts: Sequence[DrawingContext | CappedContext] = fit.contexts()
-    if capacity is not None:
-        contexts = fit.capped_contexts(capacity)
-    for context, rows in zip(contexts, fit.losses, strict=True):
+    for context, rows in zip(fit.drawings(capacity), fit.losses, strict=True):
         losses = rows.of(algorithms.decisions)
         found.append(
             lda_evidence(context, losses, algorithms.fixed, method=method, directions=n_directions, kinks=kinks)

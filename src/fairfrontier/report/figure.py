@@ -14,8 +14,8 @@ from matplotlib.path import Path
 from scipy import stats
 
 from ..arrays import FloatArray
-from ..bootstrap.capacity import cap
 from ..data.wording import confidence_text
+from ..frontier.capacity import cap
 from ..frontier.sets import attained_hull
 
 if TYPE_CHECKING:

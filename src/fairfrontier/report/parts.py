@@ -14,11 +14,11 @@ import pandas as pd
 from scipy import stats
 
 from ..arrays import BoolArray, FloatArray
-from ..bootstrap.capacity import CappedFunction, cap
 from ..data.groups import by_group
+from ..frontier.attainable import Attainable
+from ..frontier.capacity import cap
 from ..frontier.plane import clip_polygon
 from ..frontier.sets import attained_hull
-from ..frontier.support import SupportFunction
 from ..inference.distance.result import DistanceInterval
 from ..inference.group_skew import GroupSkewTest
 from ..inference.lda.result import LDATest
@@ -181,9 +181,7 @@ def points(ff: FairFrontier) -> list[Point]:
     ]
 
 
-def picture(
-    ff: FairFrontier, findings: Findings, function: SupportFunction | CappedFunction, hull: FloatArray
-) -> Picture:
+def picture(ff: FairFrontier, findings: Findings, function: Attainable, hull: FloatArray) -> Picture:
     """The set, the frontier and its confidence set."""
     if findings.capacity is None and ff.regret_ is not None:
         hull = ff.feasible_set().vertices
@@ -202,7 +200,7 @@ def picture(
     )
 
 
-def slider(ff: FairFrontier, function: SupportFunction | CappedFunction) -> tuple[RuleStep, ...]:
+def slider(ff: FairFrontier, function: Attainable) -> tuple[RuleStep, ...]:
     """Rules between all weight on the first group and all on the second."""
     weights = np.linspace(0.0, 1.0, STEPS + 1)
     q = -np.column_stack([weights, 1.0 - weights])
@@ -215,9 +213,7 @@ def slider(ff: FairFrontier, function: SupportFunction | CappedFunction) -> tupl
     )
 
 
-def _rule_step(
-    function: SupportFunction | CappedFunction, weight: float, q: FloatArray, risk: FloatArray, y: FloatArray | None
-) -> RuleStep:
+def _rule_step(function: Attainable, weight: float, q: FloatArray, risk: FloatArray, y: FloatArray | None) -> RuleStep:
     chances = _chances(function, q)
     return RuleStep(
         weight=round(weight, 6),
@@ -229,13 +225,12 @@ def _rule_step(
     )
 
 
-def _chances(function: SupportFunction | CappedFunction, q: FloatArray) -> FloatArray:
+def _chances(function: Attainable, q: FloatArray) -> FloatArray:
     """Chances (n,) of being selected by the rule of a direction."""
-    s, moved = function.scores, np.asarray(function.treated(q), dtype=float)
-    return moved if s.lower is None or s.spread is None else s.lower + s.spread * moved
+    return function.scores.chances(function.selected(q))
 
 
-def _by_group(function: SupportFunction | CappedFunction, values: FloatArray, among: BoolArray | None = None) -> Rates:
+def _by_group(function: Attainable, values: FloatArray, among: BoolArray | None = None) -> Rates:
     """Weighted mean of ``values`` (n,) in each group, over some of the rows; None where there is nobody."""
     s = function.scores
     means: list[float | None] = []

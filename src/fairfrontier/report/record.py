@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from ..data.result import Plain, PlainDict
 from ..data.result import plain as plain_value
-from ..frontier.sets import Position
+from ..frontier.support import Position
 from ..inference.distance.estimates import Method as DistanceMethod
 from ..inference.group_skew import Method as SkewMethod
 from ..inference.group_skew import SkewVerdict

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import FloatArray, IntArray
-from ..bootstrap.capacity import CappedFunction
 from ..data.checks import check_risks
 from ..data.notebook import GREEN, GREY, ORANGE, Picture
 from ..data.reading import Label
 from ..data.result import ExplainedResult, PlainDict, axes_of, labels, plain_items
 from ..errors import InputError
-from ..frontier.support import SupportFunction, group_means
+from ..frontier.attainable import Attainable
+from ..frontier.support import group_means
 from ..inference.distance.estimates import read_metric
 from ..inference.lda.witness import gains
 from .classifier import FrontierRule
@@ -202,8 +202,8 @@ class Current:
 
 
 def find_alternatives(
-    choosing: SupportFunction | CappedFunction,
-    evaluating: SupportFunction | CappedFunction,
+    choosing: Attainable,
+    evaluating: Attainable,
     frontier_directions: FloatArray,
     e_choosing: FloatArray,
     current: Current,
@@ -277,7 +277,7 @@ def _columns(groups: tuple[Label, Label]) -> list[str]:
 
 
 def _evaluate(
-    function: SupportFunction | CappedFunction,
+    function: Attainable,
     q: FloatArray,
     current: Current,
     risk: FloatArray,
@@ -285,9 +285,8 @@ def _evaluate(
 ) -> dict[str, Any]:
     """Risks, gains over the algorithm, their standard errors, selection rates and agreement of one rule."""
     s = function.scores
-    moved = np.asarray(function.treated(q), dtype=float)
-    chances = moved if s.lower is None or s.spread is None else s.lower + s.spread * moved
-    losses = s.l0 + s.dl * moved
+    moved = function.selected(q)
+    chances, losses = s.chances(moved), s.losses(moved)
     own, covariance = group_means(losses, s.group, s.weight, s.clusters)
     gain = gains(own, risk)
     _, gained = group_means(current.losses - losses, s.group, s.weight, s.clusters)

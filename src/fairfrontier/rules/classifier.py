@@ -19,7 +19,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..arrays import ArrayLike, FloatArray
-from ..bootstrap.capacity import NO_CUTOFF, CappedFunction, cap, find_cutoff
 from ..data.checks import check_bounds, check_capacity, check_n_jobs, check_probabilities
 from ..data.losses import Loss, get_loss
 from ..data.reading import LARGEST, SMALLEST, Table, read_column, read_covariates, to_float
@@ -27,7 +26,8 @@ from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
 from ..errors import InputError, NotFittedError
 from ..fit import Bounds, attainable
-from ..frontier.support import SupportFunction
+from ..frontier.attainable import Attainable
+from ..frontier.capacity import NO_CUTOFF, cap, find_cutoff
 from ..learning.cross_fitting import as_seed, cross_fit, fit_on_all
 from ..learning.learners import Learner, child_seeds, read_learner
 from .preferences import Setting, Weights, preferred_direction
@@ -50,8 +50,8 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     direction : pair, optional
         Any direction of the circle instead of weights; negative coordinates want low risks.
     lower, upper : number or function of X, optional
-        Bounds on every person's chance of being selected; a function maps covariates, a pandas frame or an array (n, p), to
-        bounds (n,).
+        Bounds on every person's chance of being selected; a function maps covariates, a pandas frame or an array
+        (n, p), to bounds (n,).
     learner_params, groups, positive
         As for `FairFrontier`. Without ``positive`` the larger of two labels counts as 1, as everywhere in scikit-learn.
     n_folds : int
@@ -148,7 +148,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         losses = row_losses(loss, sample.y)
         direction_seed, fit_seed = child_seeds(as_seed(self.random_state), 2)
 
-        def function() -> SupportFunction | CappedFunction:
+        def function() -> Attainable:
             nuisance = cross_fit(
                 sample, losses.dl, learner, n_folds=self.n_folds, n_jobs=self.n_jobs, random_state=direction_seed
             )
@@ -208,7 +208,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = self._read(X)
         k = self._k(table)
         lower, upper = self._bounds(table, len(k))
-        selected = lower + (upper - lower) * self.cutoff_.treatment(k)
+        selected = lower + (upper - lower) * self.cutoff_.chances(k)
         return np.column_stack([1.0 - selected, selected])
 
     def predict(self, X: ArrayLike) -> Any:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..arrays import ArrayLike, FloatArray, IntArray
-from ..bootstrap.capacity import CappedFunction, cap
 from ..data.algorithms import Algorithms
 from ..data.checks import check_capacity, check_integer
 from ..errors import InputError
 from ..fit import Bounds, Fit, attainable
+from ..frontier.attainable import Attainable
+from ..frontier.capacity import cap
 from ..frontier.sets import configuration, frontier_angles
-from ..frontier.support import SupportFunction, group_means
+from ..frontier.support import group_means
 from ..learning.cross_fitting import cross_fit, fit_on_all
 from ..learning.learners import FittedLearner, Learner
 from .alternatives import FINE, Alternatives, Current, find_alternatives
@@ -137,8 +138,8 @@ def learner_of(fit: Fit) -> Learner:
 class _Halves:
     """Support functions by which alternatives are chosen and evaluated, the rows of both, and how to call the risks."""
 
-    choosing: SupportFunction | CappedFunction
-    evaluating: SupportFunction | CappedFunction
+    choosing: Attainable
+    evaluating: Attainable
     chosen_on: IntArray
     evaluated_on: IntArray
     evaluated: str
@@ -166,7 +167,7 @@ def _halves(fit: Fit, capacity: float | None) -> _Halves:
     inner = cross_fit(first, own.dl, learner, n_folds=fit.learning.n_folds, n_jobs=n_jobs, random_state=fold_seed)
     fitted = fit_on_all(first, own.dl, learner, n_jobs=n_jobs, random_state=fit_seed)
     pairs = (inner.predictions[0], fitted.predict(second.covariates).delta_theta)
-    functions: list[SupportFunction | CappedFunction] = []
+    functions: list[Attainable] = []
     for half, part, t in zip((first, second), rows, pairs, strict=True):
         exact = attainable(half, losses.take(part), t, fit.bounds.take(part))
         functions.append(exact if capacity is None else cap(exact, capacity))
@@ -186,7 +187,7 @@ def _same_for_all(bounds: Bounds) -> tuple[float | None, float | None]:
     return lower, upper
 
 
-def _frontier_directions(function: SupportFunction | CappedFunction) -> FloatArray:
+def _frontier_directions(function: Attainable) -> FloatArray:
     """Directions over which the frontier runs, densely; under skew up to where the estimated risks become equal.
 
     The estimated direction of the fairest point may fall short of that.
@@ -195,7 +196,7 @@ def _frontier_directions(function: SupportFunction | CappedFunction) -> FloatArr
     skew = configuration(*ends)
     # towards the rule that does most for the group worse off, whatever it costs
     beyond = np.array([1.0, -1.0]) if skew == "r-skewed" else np.array([-1.0, 1.0])
-    angle = frontier_angles(skew, beyond, FINE // 4 if isinstance(function, CappedFunction) else FINE)
+    angle = frontier_angles(skew, beyond, FINE // function.coarsening)
     q = np.column_stack([np.cos(angle), np.sin(angle)])
     if skew == "balanced":
         return q

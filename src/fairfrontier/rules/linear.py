@@ -223,7 +223,7 @@ random_state
             part = clone(self)
             score = part.learn_score(sample.take(kept), losses.dl[kept], self.direction_)
             selected[held] = score.predict(take_rows(sample.covariates, held)) > 0.0
-        best = losses.of(fit.plane().function.treated(self.direction_))
+        best = losses.of(fit.plane().function.selected(self.direction_))
         linear = losses.of(selected)
         means = [group_means(x, sample.group, sample.weight)[0] for x in (linear, best)]
         _, covariance = group_means(best - linear, sample.group, sample.weight, sample.clusters)

@@ -10,13 +10,12 @@ from typing import TypeAlias
 import numpy as np
 
 from ..arrays import ArrayLike, FloatArray
-from ..bootstrap.capacity import CappedFunction, fairest_direction, lowest_level
 from ..data.checks import check_directions
 from ..data.reading import Label
 from ..errors import InputError
+from ..frontier.attainable import Attainable
+from ..frontier.capacity import lowest_level
 from ..frontier.plane import U1, U2
-from ..frontier.sets import sharp_fairest
-from ..frontier.support import SupportFunction
 
 Weights: TypeAlias = str | Sequence[float] | FloatArray | None
 """A name of `PREFERENCES`, "best-for:<label>", or a pair of non-negative numbers; None means "utilitarian"."""
@@ -32,7 +31,7 @@ class Setting:
 
     groups: tuple[Label, Label]
     shares: FloatArray
-    function: Callable[[], SupportFunction | CappedFunction]
+    function: Callable[[], Attainable]
 
 
 def _utilitarian(setting: Setting) -> FloatArray:
@@ -53,10 +52,7 @@ def _rawlsian(setting: Setting) -> FloatArray:
 
 
 def _egalitarian(setting: Setting) -> FloatArray:
-    support = setting.function()
-    if isinstance(support, CappedFunction):
-        return fairest_direction(support)
-    return _unit(sharp_fairest(support)[1])
+    return setting.function().plug_in().fairest_direction()
 
 
 PREFERENCES: dict[str, Callable[[Setting], FloatArray]] = {

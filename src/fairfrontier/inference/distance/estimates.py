@@ -30,8 +30,8 @@ from ...bootstrap.draws import DrawingContext
 from ...bootstrap.exact import perturbed_line_infima
 from ...errors import InputError
 from ...frontier.plane import off_breakpoint
-from ...frontier.sets import Position, sharp_fairest
-from ...frontier.support import SupportFunction, group_means
+from ...frontier.sets import sharp_fairest
+from ...frontier.support import Position, SupportFunction, group_means
 from ..best_points import QUARTER, ExtremePoint, extreme_points
 from ..lattices import lattice
 from ..p_values import critical_value, kappa, p_value, step_size

@@ -16,7 +16,7 @@ from ...data.reading import Label
 from ...data.result import ExplainedResult, PlainDict, Result, ResultsByName, axes_of, labels, plain, plain_items
 from ...data.wording import confidence_text
 from ...errors import EmptySetWarning, InputError
-from ...frontier.sets import Position
+from ...frontier.support import Position
 from .estimates import Fairest, Method, Metric
 
 _CASES: dict[Position, str] = {

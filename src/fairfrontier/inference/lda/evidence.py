@@ -26,11 +26,11 @@ from typing import Literal
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
-from ...bootstrap.capacity import CappedContext, CappedFunction
-from ...bootstrap.draws import DrawingContext, Draws
+from ...bootstrap.draws import Drawing, Draws
 from ...data.result import PlainDict, Result, plain_items
+from ...frontier.attainable import Attainable
 from ...frontier.plane import U1, improvement_support, off_breakpoint, unit_circle
-from ...frontier.support import Extremum, SupportFunction, group_means
+from ...frontier.support import Extremum, group_means
 from ..p_values import Decision, combine_repetitions, count_reaching, p_value, step_size
 from .directions import DirectionBlocks, between, robust_grid
 from .published import PaperParts, paper_parts
@@ -109,7 +109,7 @@ class Evidence(Result):
 
 
 def lda_evidence(
-    context: DrawingContext | CappedContext,
+    context: Drawing,
     losses: FloatArray,
     fixed: FloatArray,
     *,
@@ -127,9 +127,7 @@ def lda_evidence(
     draws = context.draw(blocks.rules, setting.losses, hold_rules=True, along=blocks.along)
     published: list[PaperParts] | list[None] = [None] * len(setting.risks)
     if method == "paper":
-        if isinstance(context, CappedContext):
-            raise TypeError("the published statistic is not defined under a capacity")
-        published = paper_parts(context, losses, setting.risks, directions, kinks)
+        published = paper_parts(context.exact(), losses, setting.risks, directions, kinks)
     return [_evidence(context.function, setting, draws, j, method, paper) for j, paper in enumerate(published)]
 
 
@@ -155,7 +153,7 @@ class Setting:
         return self.n_algorithms + list(self.candidates).index(j)
 
 
-def prepare(function: SupportFunction | CappedFunction, losses: FloatArray, fixed: FloatArray) -> Setting:
+def prepare(function: Attainable, losses: FloatArray, fixed: FloatArray) -> Setting:
     """Estimate the risks, look for alternatives and choose the directions at which tests are made."""
     s, arcs, plug_in = function.scores, function.estimate, function.plug_in()
     estimated = np.array([group_means(loss, s.group, s.weight)[0] for loss in losses]).reshape(-1, 2)
@@ -187,7 +185,7 @@ def prepare(function: SupportFunction | CappedFunction, losses: FloatArray, fixe
 
 
 def _evidence(
-    function: SupportFunction | CappedFunction,
+    function: Attainable,
     setting: Setting,
     draws: Draws,
     j: int,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import FloatArray
-from ...bootstrap.capacity import CappedArcs, CappedFunction
 from ...data.result import Result
+from ...frontier.attainable import Attainable, RuleValues
 from ...frontier.plane import unit_circle
-from ...frontier.support import Arcs, SupportFunction, group_means
+from ...frontier.support import group_means
 from ..p_values import ROUNDING, step_size
 
 N_CANDIDATES = 46
@@ -32,9 +32,7 @@ class Candidate:
     chances: FloatArray
 
 
-def find_candidate(
-    function: SupportFunction | CappedFunction, plug_in: Arcs | CappedArcs, e_star: FloatArray
-) -> Candidate:
+def find_candidate(function: Attainable, plug_in: RuleValues, e_star: FloatArray) -> Candidate:
     """Choose the rule or mixture whose smallest gain over risks ``e_star`` is largest.
 
     Gains are those of group r, of group b and in the gap. They are compared by the plug-in criterion,
@@ -49,13 +47,12 @@ def find_candidate(
     pairs = [(first, share), (second, 1.0 - share)]
     used = [(k, weight) for k, weight in pairs if weight > 0.0]
     s = function.scores
-    chances = np.zeros(function.n_obs)
+    moved = np.zeros(function.n_obs)
     for k, weight in used:
-        chances += weight * function.treated(q[k])
-    losses = s.l0 + s.dl * chances
-    if s.lower is not None and s.spread is not None:
-        chances = s.lower + s.spread * chances
-    return Candidate(q[[k for k, _ in used]], np.array([weight for _, weight in used]), losses, chances)
+        moved += weight * function.selected(q[k])
+    return Candidate(
+        q[[k for k, _ in used]], np.array([weight for _, weight in used]), s.losses(moved), s.chances(moved)
+    )
 
 
 def gains(risk: FloatArray, e_star: FloatArray) -> FloatArray:
@@ -162,7 +159,7 @@ def selection_ratio(rates: FloatArray) -> float:
 
 
 def make_witness(
-    function: SupportFunction | CappedFunction,
+    function: Attainable,
     candidate: Candidate,
     e_star: FloatArray,
     e_star_draws: FloatArray,

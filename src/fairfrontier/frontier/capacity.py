@@ -1,10 +1,9 @@
-"""Capacity: at most a share of people is treated, so the rule of a direction is {k > c} with its own cut-off c.
+"""Capacity: at most a share of people is selected, so the rule of a direction is {k > c} with its own cut-off c.
 
-With k(x) = q'M t(x) the best rule that treats at most a share a of people treats those with k above
+With k(x) = q'M t(x) the best rule that selects at most a share a of people selects those with k above
 c = max(0, the (1 - a)-quantile of k), and a part of those exactly at it (paper: the capacity-constrained feasible set).
 These rules are not half planes of t, so the sweep by angle does not apply: everything here is evaluated direction by
-direction on a grid, and extrema are those of the grid. In a draw each direction's rule and cut-off are held and enter
-through the dual score: loss of the rule - c (share treated - a), whose derivative in c is zero at the optimum.
+direction on a grid, and extrema are those of the grid.
 """
 
 from __future__ import annotations
@@ -14,46 +13,41 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 
 from ..arrays import ArrayLike, FloatArray
-from ..data.checks import check_capacity, check_directions, check_draws, check_risks
+from ..data.checks import check_capacity, check_directions, check_risks
 from ..data.groups import by_group
 from ..errors import InputError
-from ..frontier.plane import clip_polygon, improvement_support, unit_circle
-from ..frontier.sets import FeasibleSet, FrontierCurve, configuration, frontier_angles
-from ..frontier.support import Extremum, Scores, SupportFunction, build_support_function, group_means
-from . import weights
-from .arrangement import DrawReader, arrange_rows
-from .draws import Draws, for_each_draw
-from .kernels import read_block
+from .plane import clip_polygon, improvement_support, unit_circle
+from .sets import FeasibleSet, FrontierCurve, configuration, frontier_angles
+from .support import Extremum, Scores, SupportFunction, group_means
 
 GRID = 360
 """Directions of the grid on which extrema are taken; the axes and the diagonals are among them."""
 SAME = 1e-12
 """Relative difference up to which two values of k count as equal."""
-BATCH = 16
-"""Draws evaluated together."""
+COARSENING = 4
+"""How many times fewer directions are evaluated than by the exact sweep: each costs a pass over the rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cutoff:
-    """Treat where k exceeds ``value``, and with chance ``chance`` where k equals it up to ``slack``."""
+    """Select where k exceeds ``value``, and with chance ``chance`` where k equals it up to ``slack``."""
 
     value: float
     chance: float
     slack: float
 
-    def treatment(self, k: FloatArray) -> FloatArray:
-        """Chance of treatment (n,) of people with these k (n,)."""
-        treatment: FloatArray = np.where(k > self.value + self.slack, 1.0, 0.0)
+    def chances(self, k: FloatArray) -> FloatArray:
+        """Chance (n,) that people with these k (n,) are selected."""
+        chances: FloatArray = np.where(k > self.value + self.slack, 1.0, 0.0)
         if self.chance > 0.0:
-            treatment[np.abs(k - self.value) <= self.slack] = self.chance
-        return treatment
+            chances[np.abs(k - self.value) <= self.slack] = self.chance
+        return chances
 
 
 NO_CUTOFF = Cutoff(0.0, 0.0, 0.0)
-"""Treat wherever k is positive."""
+"""Select wherever k is positive."""
 
 
 def find_cutoff(
@@ -63,10 +57,10 @@ def find_cutoff(
     lower: FloatArray | float = 0.0,
     spread: FloatArray | float = 1.0,
 ) -> Cutoff:
-    """Find the cut-off at which a share ``capacity`` of people is treated, or all with k > 0 if they are fewer.
+    """Find the cut-off at which a share ``capacity`` of people is selected, or all with k > 0 if they are fewer.
 
-    ``k``, ``weight`` (n,). With bounds a rule treats a person with chance ``lower`` below the cut-off and
-    ``lower + spread`` above it, and the share counts these chances. People tied at the cut-off are treated with the
+    ``k``, ``weight`` (n,). With bounds a rule selects a person with chance ``lower`` below the cut-off and
+    ``lower + spread`` above it, and the share counts these chances. People tied at the cut-off are selected with the
     chance that meets the capacity exactly.
     """
     mass = weight * np.broadcast_to(spread, len(k))
@@ -75,15 +69,15 @@ def find_cutoff(
     if room < -SAME * float(weight.sum()):
         raise InputError(
             "bad-capacity",
-            f"The lower bounds alone treat a share of {least / weight.sum():.4g}, above the capacity of {capacity:g}: "
+            f"The lower bounds alone select a share of {least / weight.sum():.4g}, above the capacity of {capacity:g}: "
             "raise the capacity or lower the bounds.",
         )
     wanted = np.flatnonzero((k > 0.0) & (mass > 0.0))
     if len(wanted) == 0 or float(mass[wanted].sum()) <= room * (1.0 + SAME):
         return NO_CUTOFF
     order = wanted[np.argsort(-k[wanted], kind="stable")]
-    treated = np.cumsum(mass[order])
-    last = min(int(np.searchsorted(treated, room, side="right")), len(order) - 1)
+    taken = np.cumsum(mass[order])
+    last = min(int(np.searchsorted(taken, room, side="right")), len(order) - 1)
     value = float(k[order[last]])
     slack = SAME * value
     tied = float(mass[wanted][np.abs(k[wanted] - value) <= slack].sum())
@@ -92,7 +86,7 @@ def find_cutoff(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
+class CappedRules:
     """The rules of directions (K, 2): their cut-offs, and the risk pairs (K, 2) by outcomes and by the plug-in."""
 
     cutoffs: list[Cutoff]
@@ -106,11 +100,13 @@ class CappedFunction:
     Answers the same questions as `SupportFunction`: ``estimate`` and ``plug_in()`` with h, support set and extrema.
     """
 
+    coarsening = COARSENING
+
     def __init__(self, scores: Scores, mu: FloatArray, capacity: float) -> None:
         self.scores, self.mu, self.capacity = scores, mu, capacity
         self.lower = np.zeros(self.n_obs) if scores.lower is None else scores.lower
         self.spread = np.ones(self.n_obs) if scores.spread is None else scores.spread
-        # per unit of treatment: bounds are built into the scores
+        # per unit of selection: bounds are built into the scores
         inverse = np.divide(1.0, self.spread, out=np.zeros(self.n_obs), where=self.spread > 0.0)
         self.t = scores.t * inverse[:, None]
         self.base = group_means(scores.l0, scores.group, scores.weight)[0]
@@ -133,33 +129,33 @@ class CappedFunction:
         """Cut-off of one direction."""
         return find_cutoff(self._k(q), self.scores.weight, self.capacity, self.lower, self.spread)
 
-    def treated(self, q: ArrayLike) -> FloatArray:
+    def selected(self, q: ArrayLike) -> FloatArray:
         """How far (n,) the rule of one direction moves each row from its lower to its upper bound."""
         direction = check_directions(q)[0]
-        return self.cutoff(direction).treatment(self._k(direction))
+        return self.cutoff(direction).chances(self._k(direction))
 
-    def rules(self, q: FloatArray) -> _Rules:
+    def rules(self, q: FloatArray) -> CappedRules:
         """Evaluate the rules of directions (K, 2), one pass over the rows each."""
         s, sums, rows = self.scores, self.scores.weight_sums, by_group(self.scores.group, 2)
         cutoffs, points, plug = [], np.empty((len(q), 2)), np.empty((len(q), 2))
         for j, direction in enumerate(q):
             k = self._k(direction)
             found = find_cutoff(k, s.weight, self.capacity, self.lower, self.spread)
-            treated = s.weight * found.treatment(k)
-            gained = treated * s.dl
+            selected = s.weight * found.chances(k)
+            gained = selected * s.dl
             points[j] = self.base + np.array([gained[own].sum() for own in rows]) / sums
             # a matrix product would round as the number of its threads has it
-            plug[j] = self.base + np.einsum("i,ij->j", treated, s.t) / sums
+            plug[j] = self.base + np.einsum("i,ij->j", selected, s.t) / sums
             cutoffs.append(found)
-        return _Rules(cutoffs, points, plug)
+        return CappedRules(cutoffs, points, plug)
 
     @cached_property
-    def grid(self) -> _Rules:
+    def grid(self) -> CappedRules:
         """The rules of the grid."""
         return self.rules(grid_directions())
 
     def _k(self, q: FloatArray) -> FloatArray:
-        # as the compiled sums and `SupportFunction.treated` have it: a matrix product may round differently
+        # as the compiled sums and `SupportFunction.selected` have it: a matrix product may round differently
         p = q / self.mu
         k: FloatArray = self.t[:, 0] * p[0] + self.t[:, 1] * p[1]
         return k
@@ -172,7 +168,7 @@ class CappedArcs:
     function: CappedFunction
     by_outcomes: bool
 
-    def _points(self, rules: _Rules) -> FloatArray:
+    def _points(self, rules: CappedRules) -> FloatArray:
         return rules.estimate if self.by_outcomes else rules.plug_in
 
     def support_set(self, q: ArrayLike) -> FloatArray:
@@ -207,6 +203,18 @@ class CappedArcs:
         best = int(np.argmin(separation))
         return Extremum(float(separation[best]), q[inside][best])
 
+    def fairest_direction(self) -> FloatArray:
+        """Unit direction of the fairest rule.
+
+        Where the set crosses the 45-degree line it minimises h(q) / -(q1 + q2); else it points at the line.
+        """
+        down, up = np.array([1.0, -1.0]), np.array([-1.0, 1.0])
+        gaps = self.h(np.array([down, up]))
+        if gaps.min() < 0.0:  # max(e_r - e_b) < 0: above the line
+            direction: FloatArray = (down if gaps[0] < 0.0 else up) / np.sqrt(2.0)
+            return direction
+        return lowest_level(self.h, 0.75 * np.pi + 1e-6, 1.75 * np.pi - 1e-6)
+
 
 def cap(function: SupportFunction, capacity: float) -> CappedFunction:
     """Restrict the rules of a support function to a capacity."""
@@ -235,25 +243,11 @@ def capped_frontier(function: CappedFunction, tolerance: float, n_points: int) -
     """Frontier of the rules within the capacity, from direction to direction as `sets.fa_frontier`."""
     arcs = function.estimate
     ends = arcs.support_set(np.array([[-1.0, 0.0], [0.0, -1.0]]))
-    q_F = fairest_direction(function)
+    q_F = function.plug_in().fairest_direction()
     angle = frontier_angles(configuration(*ends), q_F, n_points)
     directions = np.column_stack([np.cos(angle), np.sin(angle)])
     directions[np.abs(directions) < 1e-15] = 0.0
     return FrontierCurve("fairness-accuracy", arcs.support_set(directions), directions, tolerance, arcs)
-
-
-def fairest_direction(function: CappedFunction) -> FloatArray:
-    """Unit direction of the fairest rule within the capacity, by the plug-in criterion.
-
-    Where the set crosses the 45-degree line it minimises h(q) / -(q1 + q2); else it points at the line.
-    """
-    plug_in, down, up = function.plug_in(), np.array([1.0, -1.0]), np.array([-1.0, 1.0])
-    gaps = plug_in.h(np.array([down, up]))
-    if gaps.min() < 0.0:  # max(e_r - e_b) < 0: above the line
-        direction: FloatArray = (down if gaps[0] < 0.0 else up) / np.sqrt(2.0)
-        return direction
-
-    return lowest_level(plug_in.h, 0.75 * np.pi + 1e-6, 1.75 * np.pi - 1e-6)
 
 
 def lowest_level(h: Callable[[FloatArray], FloatArray], low: float, high: float) -> FloatArray:
@@ -273,111 +267,3 @@ def lowest_level(h: Callable[[FloatArray], FloatArray], low: float, high: float)
     q = np.array([np.cos(middle), np.sin(middle)])
     q[np.abs(q) < 1e-12] = 0.0
     return q
-
-
-@dataclass(frozen=True, slots=True)
-class CappedContext:
-    """A capped support function together with how its draws are made."""
-
-    function: CappedFunction
-    n_boot: int
-    seed: np.random.SeedSequence
-    n_jobs: int | None = None
-
-    def draw(
-        self, directions: ArrayLike, losses: FloatArray, *, hold_rules: bool = True, along: ArrayLike | None = None
-    ) -> Draws:
-        """Draw the dual score at ``directions`` (K, 2), and the risks of algorithms with ``losses`` (J, n).
-
-        Rules and cut-offs are always held; ``hold_rules=False`` is refused. With ``along`` (K, 2) the rules are valued
-        in other directions, at the price of the capacity in those.
-        """
-        if not hold_rules:
-            raise ValueError("capped rules are held while drawing")
-        check_draws(self.n_boot)
-        q, function = check_directions(directions), self.function
-        s = function.scores
-        rules = function.rules(q)
-        cutoffs = np.array([[c.value, c.chance, c.slack] for c in rules.cutoffs])
-        valued = q if along is None else check_directions(along)
-        price = cutoffs[:, 0] if along is None else np.array([c.value for c in function.rules(valued).cutoffs])
-        p = q / function.mu
-        payload = np.column_stack(
-            [s.weight, s.weight * s.l0, s.weight * s.dl, s.weight * function.lower, s.weight * function.spread]
-        )
-        extra = np.ascontiguousarray((s.weight * losses).T)
-        # the algorithms' losses are summed as without a capacity, to the bit
-        arranged = arrange_rows(build_support_function(s), losses, in_blocks=True)
-        h, risks = np.empty((self.n_boot, len(q))), np.empty((self.n_boot, len(losses), 2))
-
-        def worker() -> Callable[[int], None]:
-            reader, drawn, w = DrawReader(arranged, self.seed), np.empty(arranged.n_units), np.empty(self.n_obs)
-            matrix, levels = np.empty((self.n_obs, BATCH)), np.empty((2 + len(losses), 2))
-
-            def batch(number: int) -> None:
-                own = range(BATCH * number, min(BATCH * (number + 1), self.n_boot))
-                for j, draw in enumerate(own):
-                    for block, raw, units in reader.blocks(draw):
-                        drawn[weights.BLOCK * block : weights.BLOCK * (block + 1)] = raw
-                        read_block(block, raw, units, w, arranged.rows, levels)
-                    matrix[:, j] = drawn if s.clusters is None else drawn[s.clusters]
-                    risks[draw] = levels[2:] / levels[0]
-                totals, treated = _sums(matrix[:, : len(own)], function.t, s.group, payload, extra[:, :0], p, cutoffs)
-                h[own.start : own.stop] = _values(totals, treated, valued, price, function.capacity)[0]
-
-            return batch
-
-        for_each_draw(worker, n_boot=-(-self.n_boot // BATCH), n_jobs=self.n_jobs)
-        totals, treated = _sums(np.ones((self.n_obs, 1)), function.t, s.group, payload, extra, p, cutoffs)
-        h_hat, risks_hat = _values(totals, treated, valued, price, function.capacity)
-        return Draws(valued, h_hat[0], h, risks_hat[0], risks, self.n_obs)
-
-    @property
-    def n_obs(self) -> int:
-        """Number of rows."""
-        return self.function.n_obs
-
-
-def _values(
-    totals: FloatArray, treated: FloatArray, q: FloatArray, cutoff: FloatArray, capacity: float
-) -> tuple[FloatArray, FloatArray]:
-    """Dual scores (m, K) and risks (m, J, 2) from the sums of m draws.
-
-    ``totals`` (m, 2, 3 + J): by group weight, loss at the lower bounds, lower bounds, algorithms' losses; ``treated``
-    (m, 2, K, 2): by group loss difference and share moved to the upper bounds.
-    """
-    mass = totals[:, :, 0]
-    risk = (totals[:, :, 1, None] + treated[..., 0]) / mass[:, :, None]
-    share = (totals[:, :, 2, None] + treated[..., 1]).sum(axis=1) / mass.sum(axis=1)[:, None]
-    # h(q) = q'e(rule) - c (share treated - capacity)
-    h = risk[:, 0] * q[:, 0] + risk[:, 1] * q[:, 1] - cutoff * (share - capacity)
-    return h, (totals[:, :, 3:] / mass[:, :, None]).transpose(0, 2, 1)
-
-
-@njit(cache=True, nogil=True)
-def _sums(weights, t, group, payload, extra, p, cutoffs):  # type: ignore[no-untyped-def]
-    """Weighted sums by draw and group, and by direction over the rows that its rule treats."""
-    n, m = weights.shape
-    k, j = len(p), extra.shape[1]
-    totals, treated = np.zeros((m, 2, 3 + j)), np.zeros((2, k, 2, m))
-    for i in range(n):
-        g = group[i]
-        for d in range(m):
-            w = weights[i, d]
-            totals[d, g, 0] += w * payload[i, 0]
-            totals[d, g, 1] += w * payload[i, 1]
-            totals[d, g, 2] += w * payload[i, 3]
-            for a in range(j):
-                totals[d, g, 3 + a] += w * extra[i, a]
-        for direction in range(k):
-            score = p[direction, 0] * t[i, 0] + p[direction, 1] * t[i, 1] - cutoffs[direction, 0]
-            chance = 1.0
-            if score <= cutoffs[direction, 2]:
-                if score < -cutoffs[direction, 2]:
-                    continue
-                chance = cutoffs[direction, 1]
-            change, mass = chance * payload[i, 2], chance * payload[i, 4]
-            for d in range(m):
-                treated[g, direction, 0, d] += weights[i, d] * change
-                treated[g, direction, 1, d] += weights[i, d] * mass
-    return totals, treated.transpose(3, 0, 1, 2)
