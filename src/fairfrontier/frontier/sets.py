@@ -20,7 +20,7 @@ from ..errors import EmptySetWarning, InputError
 from .attainable import RuleValues
 from .plane import U1, U2, convex_contains, off_breakpoint, polygon_area, unit_circle
 from .regret import Regret
-from .support import Arcs, Extremum, Position, SupportFunction
+from .support import Arcs, Position, SupportFunction
 
 Configuration = Literal["balanced", "r-skewed", "b-skewed"]
 Kind = Literal["fairness-accuracy", "pareto"]
@@ -203,16 +203,6 @@ def feasible_set(arcs: Arcs, regret: Regret | None = None) -> FeasibleSet:
     return FeasibleSet(arcs, vertices)
 
 
-class Extremal(Protocol):
-    """A support function of which extrema over directions can be taken, with or without a capacity."""
-
-    def max_excess(self, e: ArrayLike, start: ArrayLike = ..., turn: float = ...) -> Extremum:
-        """Max of q'e - h(q) over an arc of directions."""
-
-    def min_separation(self, e: ArrayLike) -> Extremum:
-        """Min of h_C(e)(-q) + h(q) over directions with q1 + q2 <= 0."""
-
-
 def attained_hull(arcs: RuleValues, n_directions: int = 720) -> FloatArray:
     """Return the convex hull (k, 2) of the risk pairs of rules in many directions, counter-clockwise.
 
@@ -239,7 +229,7 @@ class FrontierCurve(Result):
     points: FloatArray
     directions: FloatArray
     tolerance: float
-    _arcs: Extremal
+    _arcs: RuleValues
     groups: tuple[Label, ...] | None = field(default=None, kw_only=True)
 
     @property
