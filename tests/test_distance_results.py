@@ -303,8 +303,8 @@ def test_exchanging_the_groups_mirrors_everything(gap, options):
 
 @pytest.mark.parametrize("method", ["sharp", "paper"])
 @pytest.mark.parametrize("gap", [0.0, 0.25, 1.0])
-def test_the_order_of_rows_does_not_matter(gap, method):
-    """Random numbers are handed out in the order of the pairs' angles, so that not even the draws change."""
+def test_the_order_of_rows_changes_draws_only(gap, method):
+    """The random weights of a draw belong to rows, so another order draws anew; every estimate stays."""
     data = rows(120, 3)
     order = np.random.default_rng(4).permutation(120)
     a = data.X[:, 2] > 0
@@ -317,7 +317,6 @@ def test_the_order_of_rows_does_not_matter(gap, method):
     np.testing.assert_allclose(one.risk, other.risk, atol=1e-12)
     np.testing.assert_allclose(one.fairest.risk, other.fairest.risk, atol=1e-12)
     assert one.fairest.ruled_out == other.fairest.ruled_out
-    assert one.conf_int() == pytest.approx(other.conf_int(), abs=1e-8)
 
 
 @pytest.mark.parametrize("name", ["euclidean", "cityblock"])
