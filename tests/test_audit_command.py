@@ -29,7 +29,7 @@ from fairfrontier.audit.request import AuditRequest, read_config
 from fairfrontier.audit.run import run_audit, variants
 from fairfrontier.audit.table import EXACT, TableFile
 from fairfrontier.cli import app
-from fairfrontier.data.wording import p_value_text
+from fairfrontier.data.number_formats import p_value_text
 from fairfrontier.errors import EmptySetWarning, InputError, LearnerError
 from fairfrontier.inference import questions
 from fairfrontier.report.sentences import CHIPS, HEADLINES

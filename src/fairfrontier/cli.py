@@ -1,4 +1,4 @@
-"""The command line: ``fairfrontier audit``, ``demo``, ``simulate``, ``replicate`` and ``version``.
+"""The commands; options of an audit and their defaults come from ``audit/request.py``.
 
 Commands import what they need when they run, so that ``--help`` and ``--version`` answer at once.
 """

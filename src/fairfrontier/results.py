@@ -1,4 +1,4 @@
-"""All results: what the methods of `FairFrontier` and the functions of the package return.
+"""One place to import the classes of all results from; each is defined beside the procedure that makes it.
 
 Results are frozen. They compare by content, can be pickled, print in a few lines, show as a card in notebooks, and
 `to_dict` gives plain numbers and text for JSON.

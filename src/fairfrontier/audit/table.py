@@ -1,4 +1,4 @@
-"""Reading tables of many formats, with a plain reason if one cannot be read."""
+"""Reading table files of all accepted formats, with a plain reason if one cannot be read."""
 
 from __future__ import annotations
 

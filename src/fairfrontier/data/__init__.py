@@ -1,1 +1,1 @@
-"""Rows as users give them, checked once."""
+"""What users give, read and checked once: rows, groups, losses, algorithms; and what all results have in common."""

@@ -1,4 +1,4 @@
-"""Groups of people: integer codes for computing, the users' labels for showing.
+"""Groups: integer codes for computing, labels for showing, and the error of what compares exactly two groups.
 
 Every row carries the code of its group, 0, 1, ..., G - 1, and every array with one entry per group lists them in that
 order along its last axis. Only the geometry of the plane of two risks speaks of "r" (code 0) and "b" (code 1).

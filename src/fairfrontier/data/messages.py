@@ -1,4 +1,4 @@
-"""How messages and reports write options, values, names and numbers, and suggest a name that was probably meant."""
+"""How error messages write options, values and names, and suggest a name that was probably meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sample: the only place where users' data are read and checked."""
+"""The sample: where users' outcomes, groups, weights and covariates enter, complete and checked."""
 
 import warnings
 from collections.abc import Mapping, Sequence

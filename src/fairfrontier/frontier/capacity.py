@@ -1,4 +1,4 @@
-"""Capacity: at most a share of people is selected, so the rule of a direction is {k > c} with its own cut-off c.
+"""Capacity: rules {k > c} that select at most a share of people, their cut-offs and ties at the cut-off.
 
 With k(x) = q'M t(x) the best rule that selects at most a share a of people selects those with k above
 c = max(0, the (1 - a)-quantile of k), and a part of those exactly at it (paper: the capacity-constrained feasible set).

@@ -1,1 +1,1 @@
-"""What a report says (``record``, plain numbers and text) and how it looks (``page``, one HTML file)."""
+"""What a report asks (`findings`), says (`record`, filled by `parts`) and looks like (`html`, `figure`, `text`)."""

@@ -14,7 +14,7 @@ from matplotlib.path import Path
 from scipy import stats
 
 from ..arrays import FloatArray
-from ..data.wording import confidence_text
+from ..data.number_formats import confidence_text
 from ..frontier.capacity import cap
 from ..frontier.sets import attained_hull
 

@@ -11,8 +11,8 @@ from dataclasses import asdict
 from datetime import datetime
 from importlib.resources import files
 
+from ..data.number_formats import confidence_text, number_text, p_value_text, points_text, share_text
 from ..data.result import Plain, PlainDict
-from ..data.wording import confidence_text, number_text, p_value_text, points_text, share_text
 from ..errors import MissingDependencyError
 from .record import Record, Settings, plain
 from .sentences import CHIPS, CITATION, MEANINGS, REFERENCES, SETTINGS

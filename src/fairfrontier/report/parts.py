@@ -1,4 +1,4 @@
-"""From a fit and the findings about algorithms to a record: one pure function for each part."""
+"""Fills the record from a fit and the findings about algorithms: one pure function for each part."""
 
 from __future__ import annotations
 

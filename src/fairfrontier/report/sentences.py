@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from ..data.number_formats import p_value_text, share_text
 from ..data.reading import Label
-from ..data.wording import p_value_text, share_text
 from ..inference.lda.result import Verdict
 from .record import AlgorithmRecord, Record, Run
 

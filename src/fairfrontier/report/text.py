@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..data.groups import two_groups_needed
-from ..data.wording import number_text
+from ..data.number_formats import number_text
 
 if TYPE_CHECKING:
     from ..estimator import FairFrontier

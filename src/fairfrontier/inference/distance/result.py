@@ -12,9 +12,9 @@ import pandas as pd
 from ...arrays import FloatArray
 from ...data.checks import check_level
 from ...data.notebook import COLOURS, GREEN, GREY, ORANGE, Picture
+from ...data.number_formats import confidence_text
 from ...data.reading import Label
 from ...data.result import ExplainedResult, PlainDict, Result, ResultsByName, axes_of, labels, plain, plain_items
-from ...data.wording import confidence_text
 from ...errors import EmptySetWarning, InputError
 from ...frontier.support import Position
 from .estimates import Fairest, Method, Metric

@@ -1,4 +1,4 @@
-"""Directions at which the LDA test looks, and where they lie in one set of draws."""
+"""Which directions the robust LDA test looks at, how many, and where they lie in one set of draws."""
 
 from __future__ import annotations
 

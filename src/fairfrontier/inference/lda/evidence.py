@@ -1,4 +1,4 @@
-"""The test for a less discriminatory alternative (LDA) to an algorithm.
+"""The robust and the sharp test for a less discriminatory alternative (LDA) to an algorithm.
 
 Write D(q) = h_C(e*)(-q) + h(q) for directions with q1 + q2 <= 0. For feasible e*, D >= 0, and no LDA
 exists if and only if D(q) = 0 for some q. Three tests of that null:

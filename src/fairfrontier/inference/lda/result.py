@@ -1,4 +1,4 @@
-"""What users get back from tests: frozen, in their own words, another level without new draws."""
+"""Results of LDA tests: verdict, p-values adjusted for several algorithms, and the sentences of their summaries."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pandas as pd
 from ...arrays import FloatArray
 from ...data.checks import check_level
 from ...data.notebook import COLOURS, GREEN, ORANGE, Picture
+from ...data.number_formats import confidence_text
 from ...data.reading import Label
 from ...data.result import ExplainedResult, PlainDict, ResultsByName, axes_of, labels, plain_items
-from ...data.wording import confidence_text
 from ..p_values import critical_value, critical_value_error, holm
 from .evidence import Evidence, Method
 from .witness import Witness, selection_ratio

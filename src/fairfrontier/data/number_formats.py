@@ -1,4 +1,4 @@
-"""Numbers in words: levels, p-values, shares and risks, each format written once."""
+"""Formats of numbers in texts: levels, p-values, shares and risks, each written once."""
 
 from __future__ import annotations
 
