@@ -13,7 +13,7 @@ from support.codes import group_codes
 
 from fairfrontier.bootstrap.capped import CappedContext
 from fairfrontier.errors import InputError
-from fairfrontier.frontier.capacity import CappedFunction, cap, find_cutoff, grid_directions, lowest_level
+from fairfrontier.frontier.capacity import cap, find_cutoff, grid_directions, lowest_level
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
 
@@ -374,14 +374,6 @@ def test_what_drawing_refuses():
     with pytest.raises(InputError) as error:
         CappedContext(function, 98, np.random.SeedSequence(0)).draw(q, losses)
     assert error.value.code == "bad-draws"
-
-
-def test_a_capped_function_needs_no_support_function():
-    scores, q, _ = drawing_case("plain")
-    whole = build_support_function(scores)
-    alone = CappedFunction(scores, plain.group_shares(scores), 0.2)
-    np.testing.assert_allclose(alone.estimate.h(q), cap(whole, 0.2).estimate.h(q), rtol=0, atol=1e-13)
-    assert alone.n_obs == len(scores.l0)
 
 
 # --- the fairest rule ---------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Any number of groups: samples, folds, learners, risks and evaluations by loops; what is planar asks for two."""
 
 import itertools
+import json
 import warnings
 
 import numpy as np
@@ -765,3 +766,46 @@ def test_every_number_of_a_chosen_pair_is_that_of_filtered_rows():
         whole = FairFrontier(**options).fit(None, Y3, sensitive_features=G3, external_nuisance=given)
         part = FairFrontier(**options).fit(None, Y3[kept], sensitive_features=G3[kept], external_nuisance=given[kept])
         assert differing(everything(whole, ALGORITHM), everything(part, ALGORITHM[kept])) == []
+
+
+# --- rows of groups that are not chosen ------------------------------------------------------------------
+
+
+def third_group(n=240, seed=5):
+    """Two groups with outcomes "no" and "yes", and a third one that alone has the outcome "unknown"."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    g = np.array(["a", "b", "c"])[np.arange(n) % 3]
+    y = np.where(X[:, 0] + rng.normal(size=n) > 0.0, "yes", "no")
+    y[g == "c"] = "unknown"
+    return X, y, g
+
+
+@pytest.mark.parametrize("positive", ["yes", "no"])
+def test_outcomes_of_groups_left_out_name_no_decision(positive):
+    X, y, g = third_group()
+    ff = FairFrontier(learner="factored-logit", groups=("a", "b"), positive=positive, n_boot=99, random_state=0)
+    ff.fit(X, y, sensitive_features=g)
+    assert ff.outcome_labels_.tolist() == ["no" if positive == "yes" else "yes", positive]
+    assert set(ff.rule("utilitarian").predict(X)) <= {"yes", "no"}
+
+
+def test_rows_left_out_are_counted_in_the_record_and_told_by_evaluate(tmp_path):
+    X, y, g = third_group()
+    ff = FairFrontier(learner="factored-logit", groups=("a", "b"), positive="yes", n_boot=99, random_state=0)
+    ff.fit(X, y, sensitive_features=g)
+    record = json.loads(ff.to_json(tmp_path / "record.json").read_text())
+    assert record["data"]["left_out"] == {"c": 80}
+    assert "not compared: c 80" in " ".join(ff.report(tmp_path / "report.html").read_text().split())
+    rule = ff.rule("utilitarian")
+    with pytest.warns(DroppedRowsWarning, match="'c': 80"):
+        found = evaluate(rule, X, y, g)
+    assert found.table["rows"].tolist() == [80, 80]
+    assert evaluate(rule, X, y, g, groups=("a", "b")) == found  # asked for: no warning
+
+
+def test_rules_use_the_present_number_of_jobs():
+    X, y, g = third_group()
+    ff = FairFrontier(learner="factored-logit", groups=("a", "b"), positive="yes", random_state=0)
+    ff.fit(X, y, sensitive_features=g).set_params(n_jobs=2)
+    assert ff.rule("utilitarian").n_jobs == 2

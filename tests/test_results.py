@@ -394,3 +394,9 @@ def test_long_tables_and_curves_are_cut(walk):
     curve = Picture(("a", "b")).line(np.random.default_rng(0).random((5000, 2)), BLUE, "long")
     assert len(curve.html()) < 5000
     assert Picture(("a", "b")).points(np.full((2, 2), np.nan), BLUE, "nowhere").html() == ""
+
+
+def test_results_by_name_equal_only_their_own_kind():
+    assert results.LDATests({}) == results.LDATests({})
+    assert results.LDATests({}) != results.DistanceIntervals({})
+    assert results.LDATests({}) != {}

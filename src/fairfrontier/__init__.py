@@ -45,9 +45,12 @@ _MODULES = {
 def __getattr__(name: str) -> object:
     value: object
     if name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        value = version("fairfrontier")
+        try:
+            value = version("fairfrontier")
+        except PackageNotFoundError:  # a source tree that is not installed
+            value = "unknown"
     elif name in _MODULES:
         value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     elif name in __all__:

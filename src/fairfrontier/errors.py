@@ -121,7 +121,7 @@ class GroupDeterminedWarning(FairFrontierWarning):
 
 
 class DroppedRowsWarning(FairFrontierWarning):
-    """Rows with missing values were dropped, as asked."""
+    """Rows were left out: with missing values, as asked, or of groups that a rule does not compare."""
 
 
 class CapacityWarning(FairFrontierWarning):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, overload
 
 import pandas as pd
 from sklearn.base import BaseEstimator
@@ -16,7 +16,7 @@ from .data.algorithms import Algorithms, Asked, Decisions
 from .data.checks import check_alpha, check_n_jobs
 from .data.groups import two_groups_needed
 from .data.losses import Loss, get_loss
-from .data.reading import Label, outcome_labels
+from .data.reading import Label, outcome_labels, read_column
 from .data.risks import Risks
 from .data.sample import Sample, make_sample
 from .errors import InputError, MissingDependencyError, NotFittedError
@@ -49,8 +49,6 @@ from .rules.alternatives import Alternatives
 from .rules.classifier import FrontierRule
 from .rules.deployment import Deployment, alternatives
 from .rules.preferences import Weights
-
-Result = TypeVar("Result")
 
 
 class FairFrontier(BaseEstimator):  # type: ignore[misc]
@@ -196,7 +194,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             Your own out-of-fold predictions of E[(loss(1, y) - loss(0, y)) 1{group = g} | x], one column per
             group in the order of ``groups``; no learner is then fitted.
         lower, upper : number or column (n,), optional
-            Only rules with lower <= P(decision 1) <= upper are considered, row by row.
+            Only rules are considered whose chance of selecting a row lies between these bounds.
 
         Returns
         -------
@@ -222,7 +220,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             missing=self.missing,
             binary=loss.binary_outcome,
         )
-        self._learned = learn(
+        learned = learn(
             sample,
             loss,
             learner,
@@ -232,10 +230,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             bounds=read_bounds(lower, upper, sample),
             external=external_nuisance,
         )
-        self.outcome_labels_ = outcome_labels(y, self.positive)
-        self._deployment = Deployment(self._learned, self._rule_parameters(), self.outcome_labels_)
-        if self._learned.diagnostics is not None:
-            diagnostics.warn(self._learned.diagnostics, jitter=self._learned.nuisance.jitter)
+        classes = outcome_labels(read_column(y, "y").at(sample.rows), self.positive)
+        deployment = Deployment(learned, self._rule_parameters(), classes)
+        self._learned, self._deployment, self.outcome_labels_ = learned, deployment, classes
+        if learned.diagnostics is not None:
+            diagnostics.warn(learned.diagnostics, jitter=learned.nuisance.jitter)
         return self
 
     @property
@@ -341,7 +340,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def risks(self, decisions: ArrayLike) -> Risks:
         """Mean loss of an algorithm in each group, with standard errors.
 
-        ``decisions`` (n,) are probabilities in [0, 1] of deciding 1 for the rows given to `fit`; a value
+        ``decisions`` (n,) are chances in [0, 1] of being selected for the rows given to `fit`; a value
         strictly between 0 and 1 is read as a lottery with that probability.
 
         Examples
@@ -431,7 +430,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             "robust" holds with any learner and is the only basis of a claim; "sharp" has more power and needs
             a learner that is consistent; "paper" is the published test.
         randomised, threshold
-            What values strictly between 0 and 1 mean: chances of deciding 1, or scores cut above `threshold`.
+            What values strictly between 0 and 1 mean: chances of being selected, or scores cut above `threshold`.
         alpha : float, optional
             Level; default that of the object.
         directions : int or "exact", optional
@@ -849,8 +848,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             raise NotFittedError("This FairFrontier is not fitted yet: call `fit` first.")
 
     def _rules(self) -> Deployment:
-        self._check_fitted()
-        return self._deployment
+        return self._deployment.asking(self.fit_)
 
     def _options(self) -> Options:
         return Options(self.alpha, self.n_boot, self.n_jobs, self.verbose)

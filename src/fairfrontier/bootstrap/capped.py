@@ -7,7 +7,7 @@ is zero at the optimum.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numba import njit
@@ -15,7 +15,6 @@ from numba import njit
 from ..arrays import ArrayLike, FloatArray
 from ..data.checks import check_directions, check_draws
 from ..frontier.capacity import CappedFunction
-from ..frontier.support import build_support_function
 from . import weights
 from .arrangement import DrawReader, arrange_rows
 from .draws import DrawingContext, Draws, for_each_draw
@@ -32,7 +31,7 @@ class CappedContext:
     function: CappedFunction
     n_boot: int
     seed: np.random.SeedSequence
-    n_jobs: int | None = None
+    n_jobs: int | None = field(default=None, compare=False)
 
     def draw(
         self, directions: ArrayLike, losses: FloatArray, *, hold_rules: bool = True, along: ArrayLike | None = None
@@ -57,7 +56,7 @@ class CappedContext:
         )
         extra = np.ascontiguousarray((s.weight * losses).T)
         # the algorithms' losses are summed as without a capacity, to the bit
-        arranged = arrange_rows(build_support_function(s), losses, in_blocks=True)
+        arranged = arrange_rows(function.exact, losses, in_blocks=True)
         h, risks = np.empty((self.n_boot, len(q))), np.empty((self.n_boot, len(losses), 2))
 
         def worker() -> Callable[[int], None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -147,7 +147,7 @@ class DrawingContext:
     function: SupportFunction
     n_boot: int
     seed: np.random.SeedSequence
-    n_jobs: int | None = None
+    n_jobs: int | None = field(default=None, compare=False)
     regret: Regret | None = None
 
     def draw(

@@ -237,10 +237,9 @@ def refuse_infinite(counts: Mapping[str, int]) -> None:
         raise InputError("non-finite", f"Infinite values in {listed}. Replace them or leave those rows out.")
 
 
-def outcome_labels(y: ArrayLike, positive: Label | None) -> AnyArray:
-    """Return what outcomes, and so decisions, 0 and 1 are called."""
+def outcome_labels(values: AnyArray, positive: Label | None) -> AnyArray:
+    """Return what outcomes, and so decisions, 0 and 1 are called, from the outcomes of the rows used."""
     if positive is None:
         return np.array([0, 1])
-    column = read_column(y, "y")
-    labels: AnyArray = np.unique(column.values[~column.missing])
+    labels: AnyArray = np.unique(values)
     return labels if labels[-1] == positive else labels[::-1]

@@ -121,6 +121,12 @@ class ResultsByName(Mapping[str, R], Result):
     def __init__(self, results: Mapping[str, R]) -> None:
         self._results = dict(results)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other object has the same type and equal results under the same names."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return same(self._results, other._results)
+
     def __getitem__(self, name: str) -> R:
         return self._results[name]
 
@@ -180,7 +186,10 @@ def _same(one: Any, other: Any) -> bool:
         return same_fields(one, other)
     equality: object = type(one).__eq__
     if equality is not object.__eq__:
-        return bool(one == other)
+        try:
+            return bool(one == other)
+        except (TypeError, ValueError):  # an elementwise comparison, or none at all
+            return False
     return not callable(one) and hasattr(one, "__dict__") and same(_state(one), _state(other))
 
 

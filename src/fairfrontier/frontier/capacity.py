@@ -20,7 +20,7 @@ from ..data.groups import by_group
 from ..errors import InputError
 from .plane import clip_polygon, improvement_support, unit_circle
 from .sets import FeasibleSet, FrontierCurve, configuration, frontier_angles
-from .support import Extremum, Scores, SupportFunction, group_means
+from .support import Extremum, SupportFunction, group_means
 
 GRID = 360
 """Directions of the grid on which extrema are taken; the axes and the diagonals are among them."""
@@ -102,8 +102,9 @@ class CappedFunction:
 
     coarsening = COARSENING
 
-    def __init__(self, scores: Scores, mu: FloatArray, capacity: float) -> None:
-        self.scores, self.mu, self.capacity = scores, mu, capacity
+    def __init__(self, exact: SupportFunction, capacity: float) -> None:
+        scores = exact.scores
+        self.exact, self.scores, self.mu, self.capacity = exact, scores, exact.mu, capacity
         self.lower = np.zeros(self.n_obs) if scores.lower is None else scores.lower
         self.spread = np.ones(self.n_obs) if scores.spread is None else scores.spread
         # per unit of selection: bounds are built into the scores
@@ -218,7 +219,7 @@ class CappedArcs:
 
 def cap(function: SupportFunction, capacity: float) -> CappedFunction:
     """Restrict the rules of a support function to a capacity."""
-    return CappedFunction(function.scores, function.mu, check_capacity(capacity))
+    return CappedFunction(function, check_capacity(capacity))
 
 
 def grid_directions() -> FloatArray:

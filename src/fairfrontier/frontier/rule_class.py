@@ -10,11 +10,6 @@ from ..arrays import FloatArray, IntArray
 class RuleClass(Protocol):
     """What rules may depend on. A rule of direction q selects a row where q'M t > 0, with t its vector."""
 
-    @property
-    def name(self) -> str:
-        """How users call the class."""
-        ...
-
     def vectors(self, predictions: FloatArray, group: IntArray) -> FloatArray:
         """Return the vectors t (n, G) from the predictions (n, G) of Dtheta^g(x) and the groups' codes (n,)."""
         ...
@@ -22,8 +17,6 @@ class RuleClass(Protocol):
 
 class GroupBlind:
     """Rules that depend on the covariates alone: the vector of a row is its prediction for every group."""
-
-    name = "group-blind"
 
     def vectors(self, predictions: FloatArray, group: IntArray) -> FloatArray:
         """Return the predictions as they are."""

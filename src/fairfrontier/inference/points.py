@@ -314,15 +314,18 @@ def algorithm_tests(
     contexts: list[DrawingContext],
     central: int,
     kind: Kind,
-    losses: FloatArray,
+    losses: list[FloatArray],
     *,
     groups: tuple[Label, Label],
     alpha: float,
     directions: int = GRID,
     derivative: Derivative = "numerical",
 ) -> PointTests:
-    """`frontier_tests` for algorithms with row losses (J, n)."""
-    found = [algorithm_nulls(context, kind, losses, directions, derivative) for context in contexts]
+    """`frontier_tests` for algorithms with row losses (J, n), one array per repetition."""
+    found = [
+        algorithm_nulls(context, kind, own, directions, derivative)
+        for context, own in zip(contexts, losses, strict=True)
+    ]
     risks, parts, nulls = found[central]
     scales = [float(np.sqrt(context.function.n_obs)) * context.function.size for context in contexts]
     p_values = [

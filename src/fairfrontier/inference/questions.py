@@ -52,7 +52,7 @@ def lda_tests(
     labels, level = fit.sample.groups.pair("The test for less discriminatory alternatives"), fit.level(alpha)
     n_directions = _check_lda(method, directions, kinks, capacity)
     found: list[list[Evidence]] = []
-    _warn_of_few_draws(fit.options.n_boot, level, len(algorithms.names))
+    _warn_of_few_draws(fit, level, len(algorithms.names))
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
     for context, rows in zip(fit.drawings(capacity), fit.losses, strict=True):
@@ -84,14 +84,15 @@ def _check_lda(method: Method, directions: int | str | None, kinks: bool, capaci
     return check_n_directions(directions)
 
 
-def _warn_of_few_draws(n_boot: int, alpha: float, n_algorithms: int) -> None:
+def _warn_of_few_draws(fit: Fit, alpha: float, n_algorithms: int) -> None:
     """Warn if not even the smallest possible p-value is significant after adjusting for several algorithms."""
-    smallest = n_algorithms / (1 + n_boot)
+    n_boot, factor = fit.options.n_boot, n_algorithms * (1 if len(fit.losses) == 1 else 2)  # repetitions: 2 median
+    smallest = factor / (1 + n_boot)
     if smallest > alpha:
         warnings.warn(
             f"{n_boot} draws are too few for {n_algorithms} algorithms: after adjusting for their number no p-value is "
             f"below {smallest:.2g}, so nothing can be shown at alpha={alpha:g}. Use n_boot of at least "
-            f"{int(np.ceil(n_algorithms / alpha)) - 1}.",
+            f"{int(np.ceil(factor / alpha)) - 1}.",
             FewDrawsWarning,
             stacklevel=4,
         )
@@ -129,7 +130,7 @@ def frontier_point_tests(
         return frontier_tests(
             processes, fit.central, algorithms.fixed, groups=labels, alpha=level, derivative=derivative
         )
-    losses = fit.row_losses.of(algorithms.decisions)
+    losses = [rows.of(algorithms.decisions) for rows in fit.losses]
     return algorithm_tests(
         fit.contexts(),
         fit.central,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -123,13 +124,13 @@ def settings(ff: FairFrontier, capacity: float | None) -> Settings:
         n_folds=None if nuisance.folds is None else int(nuisance.folds[0].max()),
         n_rep=len(ff.support_functions_),
         n_boot=ff.n_boot,
-        bias_correction=ff.bias_correction,
+        bias_correction=ff.fit_.learning.bias_correction,
         jitter=nuisance.jitter,
         capacity=capacity,
         bounded=ff.support_function_.scores.lower is not None,
         weighted=sample.weighted,
         clusters=None if sample.clusters is None else len(np.unique(sample.clusters)),
-        random_state=ff.random_state if isinstance(ff.random_state, int) else None,
+        random_state=int(ff.random_state) if isinstance(ff.random_state, numbers.Integral) else None,
     )
 
 
@@ -146,6 +147,7 @@ def data(ff: FairFrontier, source: Source | None) -> Data:
         rows=ff.n_obs_,
         rows_by_group={str(label): sample.counts[label] for label in ff.groups_},
         dropped=dropped,
+        left_out={str(label): count for label, count in sample.left_out.items()},
         covariates=() if X is None else tuple(str(name) for name in pd.DataFrame(X).columns),
         source=source,
     )

@@ -193,6 +193,8 @@ class Data:
     """Rows used, by group."""
     dropped: Counts
     """Rows dropped for missing values, by group; 'no group' if the group itself is missing."""
+    left_out: Counts
+    """Rows of groups that were not chosen for the comparison, by group; of a file see other_groups of its source."""
     covariates: Texts
     """Covariates of the fit that determines the verdict, in order."""
     source: Source | None

@@ -41,6 +41,11 @@ class Deployment:
         self.fit, self.parameters, self.classes = fit, dict(parameters), classes
         self._learned: FittedLearner | None = None
 
+    def asking(self, fit: Fit) -> Deployment:
+        """Take the same fit with other options; the learner fitted on all rows stays."""
+        self.fit, self.parameters["n_jobs"] = fit, fit.options.n_jobs
+        return self
+
     def learned(self) -> FittedLearner:
         """Return the learner fitted on all rows, with what was tuned before."""
         if self._learned is None:

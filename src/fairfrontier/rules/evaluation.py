@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from ..data.reading import Label, read_column
 from ..data.result import PlainDict, Result, labels, plain_items
 from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
-from ..errors import InputError, MissingDependencyError
+from ..errors import DroppedRowsWarning, InputError, MissingDependencyError
 from ..frontier.support import group_means
 from .classifier import FrontierRule
 
@@ -145,7 +146,7 @@ def evaluate(
     >>> evaluate(rule, X[1000:], y[1000:], group[1000:]).table["risk"].round(2).tolist()
     [0.43, 0.37]
     """
-    ours = isinstance(rule, FrontierRule)
+    ours, asked = isinstance(rule, FrontierRule), groups is not None
     chosen = get_loss((rule.loss if ours else "classification") if loss is None else loss)
     if ours:
         rule.check_fitted()
@@ -162,6 +163,13 @@ def evaluate(
         positive=positive,
         binary=chosen.binary_outcome,
     )
+    if ours and sample.left_out and not asked:
+        listed = ", ".join(f"{label!r}: {count}" for label, count in sample.left_out.items())
+        warnings.warn(
+            f"Rows of groups that the rule does not compare are left out ({listed}). Pass groups= to choose others.",
+            DroppedRowsWarning,
+            stacklevel=2,
+        )
     a = _decisions(rule, X, sample, positive, read_column(y, "y").values)[sample.rows]
     n_groups = len(sample.groups)
     means = {
