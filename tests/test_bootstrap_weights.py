@@ -5,10 +5,11 @@ import pytest
 from support import plain
 
 from fairfrontier.bootstrap import weights
+from fairfrontier.bootstrap.capped import CappedContext
 from fairfrontier.bootstrap.draws import DrawingContext, draw_process
 from fairfrontier.bootstrap.exact import perturbed_line_infima
 from fairfrontier.bootstrap.weights import BLOCK, BLOCK_STEP, DRAW_STEP, RandomWeights
-from fairfrontier.frontier.capacity import CappedContext, cap
+from fairfrontier.frontier.capacity import cap
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
 
