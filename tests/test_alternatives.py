@@ -183,7 +183,7 @@ FOUND = FF.alternatives(NOW, n=9)
 def turned(X):
     """One with so many errors that the fairest alternative lies between others."""
     wrong = np.random.default_rng(0).random(len(X)) < 0.45
-    return (FF.support_function_.treated((-1.0, -1.0)) ^ wrong).astype(int)
+    return (FF.support_function_.selected((-1.0, -1.0)) ^ wrong).astype(int)
 
 
 def risks_at(ff, y, g, q):
@@ -364,7 +364,7 @@ def test_nothing_improves():
     _, y, _ = people(600)
     points = FF.support_function_.estimate.support_set(np.column_stack([np.cos(FINE), np.sin(FINE)]))
     best = FINE[points.sum(axis=1).argmin()]
-    for decisions in (y, FF.support_function_.treated([np.cos(best), np.sin(best)]).astype(int)):
+    for decisions in (y, FF.support_function_.selected([np.cos(best), np.sin(best)]).astype(int)):
         for held_out in (False, True) if decisions is y else (False,):
             found = FF.alternatives(decisions, n=5, held_out=held_out)
             assert len(found) == len(found.table) == len(found.directions) == 0

@@ -11,16 +11,9 @@ from support import plain
 from support.capacity_cases import bounds_of, plain_rule, plain_treatment, shares, some_capacity
 from support.codes import group_codes
 
+from fairfrontier.bootstrap.capped import CappedContext
 from fairfrontier.errors import InputError
-from fairfrontier.frontier.capacity import (
-    CappedContext,
-    CappedFunction,
-    cap,
-    fairest_direction,
-    find_cutoff,
-    grid_directions,
-    lowest_level,
-)
+from fairfrontier.frontier.capacity import CappedFunction, cap, find_cutoff, grid_directions, lowest_level
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
 
@@ -402,7 +395,7 @@ def test_fairest_direction(case, share, shift):
     scores = replace(s, l0=s.l0 + shift * s.is_r)
     capacity = some_capacity(scores, share)
     function = cap(build_support_function(scores), capacity)
-    found = fairest_direction(function)
+    found = function.plug_in().fairest_direction()
     assert np.hypot(*found) == pytest.approx(1.0)
     h = {sign: np.array([sign, -sign]) @ plain_rule(scores, capacity, [sign, -sign])[3] for sign in (1.0, -1.0)}
     if min(h.values()) < -1e-9:  # all pairs lie on one side: e_r < e_b, or e_r > e_b

@@ -12,8 +12,9 @@ from support.capacity_cases import plain_rule, shares, some_capacity
 from support.codes import group_codes
 from support.small_samples import fit, rows
 
+from fairfrontier.bootstrap.capped import CappedContext
 from fairfrontier.errors import CapacityWarning, InputError
-from fairfrontier.frontier.capacity import CappedContext, cap, capped_feasible_set, fairest_direction, grid_directions
+from fairfrontier.frontier.capacity import cap, capped_feasible_set, grid_directions
 from fairfrontier.frontier.plane import clip_polygon, convex_contains, polygon_area
 from fairfrontier.frontier.sets import feasible_set
 from fairfrontier.frontier.support import build_support_function, make_scores
@@ -153,7 +154,7 @@ def test_frontier_points_are_those_of_the_rules_of_their_directions(kind, capaci
     # from R to B, and on to the fairest rule where both lie on the same side of the 45-degree line
     R, B_ = (plain_rule(scores, capacity, q)[2] for q in ([-1.0, 0.0], [0.0, -1.0]))
     angle = np.arctan2(*curve.directions.T[::-1]) % (2 * np.pi)
-    fairest = fairest_direction(cap(ff.support_function_, capacity))
+    fairest = cap(ff.support_function_, capacity).plug_in().fairest_direction()
     fairest = np.arctan2(fairest[1], fairest[0]) % (2 * np.pi)
     start, stop = np.pi, 1.5 * np.pi
     if R[0] < R[1] and B_[0] <= B_[1]:
@@ -173,7 +174,7 @@ def test_under_skew_the_frontier_goes_on_to_the_fairest_rule(harder):
     t = np.column_stack([guess if g == harder else 0.4 * (1 - 2 * easy) for g in (1, 0)])
     ff = fit(data, y=y, t=t)
     capacity = 0.45
-    fairest = fairest_direction(cap(ff.support_function_, capacity))
+    fairest = cap(ff.support_function_, capacity).plug_in().fairest_direction()
     fairest = np.arctan2(fairest[1], fairest[0]) % (2 * np.pi)
     curve = ff.frontier(capacity=capacity, n_points=20)
     R, B_ = cap(ff.support_function_, capacity).estimate.support_set([[-1.0, 0.0], [0.0, -1.0]])

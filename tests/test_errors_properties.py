@@ -67,6 +67,7 @@ def test_errors_have_their_standard_base(name, base):
         "DroppedRowsWarning",
         "EmptySetWarning",
         "CapacityWarning",
+        "FewDrawsWarning",
     ],
 )
 def test_warnings_can_be_silenced_together(name):

@@ -26,6 +26,8 @@ from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.datasets.designs import _success_probabilities
 from fairfrontier.inference.group_skew import NO_ANSWER, balanced_p_value, closest_point, skew_points
+from fairfrontier.report import parts
+from fairfrontier.report.record import plain
 
 SCHEMA = json.loads(files("fairfrontier.report").joinpath("audit.schema.json").read_text(encoding="utf-8"))
 pytestmark = pytest.mark.filterwarnings(
@@ -264,7 +266,8 @@ def test_records_are_those_of_the_schema(contradictory):
     tests += [fit(one_sided_rows(), options={"n_boot": B}).test_group_skew()]
     assert {test.verdict for test in tests} == {"contradictory", "not-shown", "balance-shown"}
     for test in tests:
-        record = json.loads(json.dumps(test.to_dict())) | {"sentences": test.summary().split("\n")[1:]}
+        record = json.loads(json.dumps(plain(parts.skew(test))))
+        assert record["sentences"] == test.sentences()
         validator.validate(record)
         assert record["p_value_balanced"] == test.p_value_balanced
         for bad in ({"verdict": "yes"}, {"p_value_balanced": 1.5}, {"p_value_balanced": "none"}):

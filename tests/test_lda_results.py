@@ -14,6 +14,7 @@ from support import plain
 from support.lda_cases import METHODS, B, Case, at_direction, numbers_of
 from support.small_samples import fit, learned, rows
 
+from fairfrontier.errors import FewDrawsWarning
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.inference.lda.result import judge
 from fairfrontier.inference.lda.witness import Witness, selection_ratio
@@ -127,6 +128,17 @@ def test_verdicts_on_several_algorithms_rest_on_the_adjusted_robust_p_value(big)
     assert table["reject"].tolist() == [False] * 2
     assert first.to_dict()["robust_p_value_adjusted"] == 0.06
     assert first.to_dict()["tested_together"] == 2
+
+
+def test_too_few_draws_for_many_algorithms_are_reported(case):
+    coin = case.decisions["coin"]
+    case.ff.test_lda({str(k): coin for k in range(5)})  # 5 / (1 + 99) = 0.05
+    with pytest.warns(
+        FewDrawsWarning, match=r"99 draws are too few for 6 algorithms.* below 0\.06.* least 119"
+    ) as caught:
+        case.ff.test_lda({str(k): coin for k in range(6)})
+    assert caught[0].filename == __file__
+    case.ff.test_lda({str(k): coin for k in range(6)}, alpha=0.06)
 
 
 def test_feasibility_is_judged_without_adjustment(big):

@@ -203,7 +203,7 @@ def test_nuisances_exactly_zero():
     t[::2] = 0.0
     some = fit(rows, t)
     check(some, rows.a)
-    assert not some.support_function_.treated([-0.6, -0.8])[::2].any()
+    assert not some.support_function_.selected([-0.6, -0.8])[::2].any()
     only = np.zeros((N, 2))
     only[5] = 1.0
     check(fit(rows, only), rows.a)

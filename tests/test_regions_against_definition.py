@@ -17,9 +17,9 @@ from fairfrontier.inference.bands import SupportBand, _deepest_point
 from fairfrontier.inference.p_values import critical_value
 from fairfrontier.inference.points import (
     FrontierProcess,
+    ProcessNulls,
     _contact_max,
     frontier_directions,
-    point_critical_values,
     shifted_max,
 )
 from fairfrontier.inference.regions import LEVELS, _halved, frontier_region
@@ -579,4 +579,4 @@ def test_no_direction_that_may_win_in_a_draw_is_skipped():
         moved = (excess[:, :, None] - step * own_z[None]).max(axis=1)
         null += np.maximum(sign * (moved - excess.max(axis=1)[:, None]), 0.0) / step
     expected = [critical_value(row, 0.05) for row in null]
-    np.testing.assert_allclose(point_critical_values(process, points, 0.05), expected, rtol=1e-10)
+    np.testing.assert_allclose(ProcessNulls(process, points, "numerical").critical_values(0.05), expected, rtol=1e-10)

@@ -11,6 +11,7 @@ __all__ = [
     "EmptySetWarning",
     "FairFrontierError",
     "FairFrontierWarning",
+    "FewDrawsWarning",
     "GroupDeterminedWarning",
     "InputError",
     "LearnerError",
@@ -125,6 +126,10 @@ class DroppedRowsWarning(FairFrontierWarning):
 
 class CapacityWarning(FairFrontierWarning):
     """An algorithm selects more people than the rules it is compared with may."""
+
+
+class FewDrawsWarning(FairFrontierWarning):
+    """So few draws that no p-value adjusted for several algorithms can be as small as the level."""
 
 
 class EmptySetWarning(FairFrontierWarning):

@@ -10,7 +10,7 @@ B = 99
 ONE_DRAW = 1 / (1 + B)
 METHODS = ("sharp", "paper")
 SIDES = (True, False)
-CASES = (("plain", 100), ("weights", 60), ("clusters", 80), ("bounds", 140))
+CASES = (("plain", 100), ("weights", 60), ("clusters", 80), ("bounds", 120))
 
 
 def two_sided_rows(n=200, seed=0):

@@ -55,7 +55,8 @@ def by_group(codes: IntArray, n_groups: int) -> tuple[IntArray, ...]:
 def make_groups(labels: tuple[Label, ...], codes: IntArray, weight: FloatArray) -> Groups:
     """Put labels and weighted shares together."""
     sums = np.array([weight[rows].sum() for rows in by_group(codes, len(labels))])
-    return Groups(labels, sums / sums.sum())
+    total = float(sums.sum())  # 0 where some of the rows of a sample have no weight at all
+    return Groups(labels, sums / total if total > 0.0 else np.full(len(labels), np.nan))
 
 
 def two_groups_needed(

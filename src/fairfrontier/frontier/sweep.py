@@ -335,6 +335,21 @@ def max_excess(a, b, mu_r, mu_b, v, mirror, e, start, turn):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
+def _last_edge_on_line(a, b, mu_r, mu_b, first):  # type: ignore[no-untyped-def]
+    """Breakpoint that ends the last arc before (1, -1), counted on from the ``first`` one after (-1, 1)."""
+    m, root = a.shape[0], np.sqrt(0.5)
+    last = _first_edge_after(a, b, mu_r, mu_b, root, -root)
+    # The arc that ends exactly at (1, -1) still lies before it; step back over breakpoints equal to it.
+    while last > first - 2 * m:
+        x1, x2 = _edge(a, b, mu_r, mu_b, last - 1)
+        if abs(x1 + x2) <= SAME_DIRECTION and x1 > x2:
+            last -= 1
+        else:
+            break
+    return last if last >= first else last + 2 * m
+
+
+@njit(cache=True, nogil=True)
 def min_on_line(a, b, mu_r, mu_b, v, mirror):  # type: ignore[no-untyped-def]
     """Exact inf over real c of h(u1 - c (1, -1)), u1 = (-1, 0): the line q1 + q2 = -1.
 
@@ -345,16 +360,7 @@ def min_on_line(a, b, mu_r, mu_b, v, mirror):  # type: ignore[no-untyped-def]
     m = a.shape[0]
     root = np.sqrt(0.5)
     j = _first_edge_after(a, b, mu_r, mu_b, -root, root)
-    last = _first_edge_after(a, b, mu_r, mu_b, root, -root)
-    # The arc that ends exactly at (1, -1) still lies before it; step back over breakpoints equal to it.
-    while last > j - 2 * m:
-        x1, x2 = _edge(a, b, mu_r, mu_b, last - 1)
-        if abs(x1 + x2) <= SAME_DIRECTION and x1 > x2:
-            last -= 1
-        else:
-            break
-    if last < j:
-        last += 2 * m
+    last = _last_edge_on_line(a, b, mu_r, mu_b, j)
     v1, v2 = _arc_value(v, mirror, m, j)
     v1_first, v2_first = v1, v2
     outer_first = v2 - v1  # slope of h as q goes off towards (-1, 1)

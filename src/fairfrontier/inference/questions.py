@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import ArrayLike, FloatArray
 from ..data.algorithms import Algorithms, Asked, read_algorithms
 from ..data.checks import check_capacity, check_n_directions, check_risks
-from ..errors import CapacityWarning, InputError
+from ..errors import CapacityWarning, FewDrawsWarning, InputError
 from ..fit import Fit
 from ..frontier.sets import feasible_set
 from ..progress import progress_bar
@@ -52,6 +52,7 @@ def lda_tests(
     labels, level = fit.sample.groups.pair("The test for less discriminatory alternatives"), fit.level(alpha)
     n_directions = _check_lda(method, directions, kinks, capacity)
     found: list[list[Evidence]] = []
+    _warn_of_few_draws(fit.options.n_boot, level, len(algorithms.names))
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
     for context, rows in zip(fit.drawings(capacity), fit.losses, strict=True):
@@ -81,6 +82,19 @@ def _check_lda(method: Method, directions: int | str | None, kinks: bool, capaci
     if capacity is not None and method == "paper":
         raise InputError("bad-option", 'method="paper" does not support `capacity`: choose "robust" or "sharp".')
     return check_n_directions(directions)
+
+
+def _warn_of_few_draws(n_boot: int, alpha: float, n_algorithms: int) -> None:
+    """Warn if not even the smallest possible p-value is significant after adjusting for several algorithms."""
+    smallest = n_algorithms / (1 + n_boot)
+    if smallest > alpha:
+        warnings.warn(
+            f"{n_boot} draws are too few for {n_algorithms} algorithms: after adjusting for their number no p-value is "
+            f"below {smallest:.2g}, so nothing can be shown at alpha={alpha:g}. Use n_boot of at least "
+            f"{int(np.ceil(n_algorithms / alpha)) - 1}.",
+            FewDrawsWarning,
+            stacklevel=4,
+        )
 
 
 def _warn_above(fit: Fit, algorithms: Algorithms, capacity: float) -> None:

@@ -18,11 +18,11 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from ..arrays import FloatArray
+from ..data.algorithms import Asked
 from ..datasets import liu_molinari_truth, make_liu_molinari
 from ..datasets.designs import Design
 from ..estimator import FairFrontier
-from ..inference.distance.result import DistanceInterval, DistanceIntervals
-from ..inference.lda.result import LDATest, LDATests
+from ..inference import questions
 from .workers import Outcome, Task
 
 DESIGNS = ("balanced", "skewed")
@@ -188,8 +188,9 @@ def _own(
 def _lda(ff: FairFrontier, truth: Mapping[str, FloatArray], lottery: FloatArray, **how: Any) -> dict[str, float]:
     """P-values of the test that there is no LDA."""
     fixed = {name: truth[name] for name in POINTS[:3]}
-    tests = cast(LDATests, ff.test_lda(risks=fixed, **how))
-    in_use = cast(LDATest, ff.test_lda(lottery, randomised=True, **how))
+    tests = questions.lda_tests(ff.fit_, questions.algorithms_of(ff.fit_, Asked(risks=fixed)), **how)
+    own = questions.algorithms_of(ff.fit_, Asked({"e*": lottery}, randomised=True))
+    in_use = questions.lda_tests(ff.fit_, own, **how)["e*"]
     # single tests, as published: no adjustment for their number
     return {name: tests[name].p_value for name in fixed} | {"e*": in_use.p_value}
 
@@ -197,8 +198,9 @@ def _lda(ff: FairFrontier, truth: Mapping[str, FloatArray], lottery: FloatArray,
 def _distances(ff: FairFrontier, truth: Mapping[str, FloatArray], lottery: FloatArray, **how: Any) -> dict[str, float]:
     """Whether the interval of the squared distance to F misses the true one (1 or 0), its ends, and the estimated F."""
     fixed = {name: truth[name] for name in POINTS[:3]}
-    intervals = cast(DistanceIntervals, ff.distance_to_fairest(risks=fixed, **how))
-    in_use = cast(DistanceInterval, ff.distance_to_fairest(lottery, randomised=True, **how))
+    intervals = questions.distances(ff.fit_, questions.algorithms_of(ff.fit_, Asked(risks=fixed)), **how)
+    own = questions.algorithms_of(ff.fit_, Asked({"e*": lottery}, randomised=True))
+    in_use = questions.distances(ff.fit_, own, **how)["e*"]
     found = {f"F {label}": round(float(risk), 6) for label, risk in zip("rb", in_use.fairest.risk, strict=True)}
     for name in POINTS:
         low, high = (in_use if name == "e*" else intervals[name]).conf_int()

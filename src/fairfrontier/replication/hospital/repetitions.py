@@ -6,19 +6,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from ...arrays import BoolArray, FloatArray, IntArray
+from ...data.algorithms import Asked
 from ...data.losses import get_loss
 from ...data.sample import make_sample
 from ...datasets.obermeyer import PERCENTILE
 from ...estimator import FairFrontier
 from ...frontier.plane import unit_circle
 from ...frontier.sets import attained_hull
-from ...inference.distance.result import DistanceIntervals
-from ...inference.lda.result import LDATests
+from ...inference import questions
 from ...learning.cross_fitting import fit_on_all
 from ...learning.learners import resolve_learner
 from ..workers import Outcome, Task
@@ -113,10 +113,11 @@ def judge_algorithms(study: Study, number: int) -> Outcome:
     result["configuration"] = ff.configuration_
     skew = ff.test_group_skew(method="paper")
     result["weak skew p"], result["weak skew p, own"] = skew.p_value, ff.test_group_skew().p_value
-    published = cast(LDATests, ff.test_lda(algorithms, method="paper", directions=study.options["directions"]))
-    robust = cast(LDATests, ff.test_lda(algorithms))
-    distances = cast(DistanceIntervals, ff.distance_to_fairest(algorithms, method="paper"))
-    own = cast(DistanceIntervals, ff.distance_to_fairest(algorithms))
+    asked = questions.algorithms_of(ff.fit_, Asked(algorithms))
+    published = questions.lda_tests(ff.fit_, asked, method="paper", directions=study.options["directions"])
+    robust = questions.lda_tests(ff.fit_, asked)
+    distances = questions.distances(ff.fit_, asked, method="paper")
+    own = questions.distances(ff.fit_, asked)
     for name, decisions in algorithms.items():
         risks, test = ff.risks(decisions), published[name]
         result[name] = {
