@@ -203,9 +203,9 @@ def _estimate(rows: Rows, turns: Turns) -> tuple[FloatArray, FloatArray]:
     ones, sums = np.ones(len(rows.weight)), np.zeros((len(turns.q) + 1, 2))
     levels, places = sum_levels(ones, rows), _places(rows, turns)
     if turns.held[0] > 0.0:
-        add_changes(0, ones, rows, turns, places, sums)
+        add_changes(0, ones, rows, turns, places, sums, False)
     else:
-        sum_changes(ones, rows, turns, places, levels, sums)
+        sum_changes(ones, rows, turns, places, levels, sums, False)
     h, risks = np.empty(len(turns.q)), np.empty((len(rows.extra), 2))
     value_rules(turns, levels, sums, h, risks)
     return h, risks
