@@ -20,7 +20,7 @@ from support.people import people
 from support.same_bits import fit, fit_external, hashes, in_use, of_fits, of_questions, of_reports
 from threadpoolctl import threadpool_limits
 
-import fairfrontier.frontier.capacity
+import fairfrontier.bootstrap.capped
 from fairfrontier import FairFrontier, evaluate
 from fairfrontier.errors import FairFrontierWarning
 from fairfrontier.learning.learners import PRESETS, TrainingRows, resolve_learner
@@ -99,7 +99,7 @@ def test_reports_know_no_jobs(reports, tmp_path):
 def test_capped_draws_know_no_batches(batch, monkeypatch):
     ff = fit_external()
     test = ff.test_lda(in_use(), capacity=0.4)
-    monkeypatch.setattr(fairfrontier.frontier.capacity, "BATCH", batch)
+    monkeypatch.setattr(fairfrontier.bootstrap.capped, "BATCH", batch)
     again = ff.test_lda(in_use(), capacity=0.4)
     assert again.draws.tobytes() == test.draws.tobytes()
     assert again.statistic == test.statistic

@@ -494,7 +494,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         --------
         >>> ff.test_frontier([[0.2, 0.4], [0.5, 0.5]]).reject
         array([False,  True])
-        >>> ff.test_frontier(decisions=in_use).reject
+        >>> ff.test_frontier(decisions=1 - in_use).reject
         array([ True])
         """
         fit, algorithms = self._ask(decisions, e, randomised, threshold, "e")

@@ -125,7 +125,7 @@ class ResultsByName(Mapping[str, R], Result):
         """Whether the other object has the same type and equal results under the same names."""
         if type(other) is not type(self):
             return NotImplemented
-        return same(self._results, other._results)
+        return same(dict(self), dict(other))
 
     def __getitem__(self, name: str) -> R:
         return self._results[name]

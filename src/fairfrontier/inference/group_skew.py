@@ -484,8 +484,9 @@ def _outline(points: FloatArray) -> FloatArray:
         hull = ConvexHull(points)
     except QhullError:  # all on one line
         return points[np.lexsort(points.T)][[0, -1]]
-    outline: FloatArray = points[hull.vertices]
-    return outline
+    outline = points[hull.vertices]
+    first = int(np.lexsort((outline[:, 1], outline[:, 0]))[0])  # wherever the hull happened to begin
+    return np.roll(outline, -first, axis=0)
 
 
 def _pair(point: FloatArray, groups: tuple[Label, Label]) -> str:
