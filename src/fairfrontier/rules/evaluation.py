@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,13 +163,8 @@ def evaluate(
         positive=positive,
         binary=chosen.binary_outcome,
     )
-    if ours and sample.left_out and not asked:
-        listed = ", ".join(f"{label!r}: {count}" for label, count in sample.left_out.items())
-        warnings.warn(
-            f"Rows of groups that the rule does not compare are left out ({listed}). Pass groups= to choose others.",
-            DroppedRowsWarning,
-            stacklevel=2,
-        )
+    if ours and not asked:
+        _warn_of_left_out(sample)
     a = _decisions(rule, X, sample, positive, read_column(y, "y").values)[sample.rows]
     n_groups = len(sample.groups)
     means = {
@@ -179,16 +174,31 @@ def evaluate(
     if sample.binary_outcome:
         for name, value, wrong in (("false positive rate", 0.0, a), ("false negative rate", 1.0, 1.0 - a)):
             means[name] = _rates(sample, sample.y == value, wrong)
-    columns: dict[str, Any] = {"rows": list(sample.counts.values())}
-    for name, (mean, covariance) in means.items():
-        columns |= {name: mean, f"se {name}": np.sqrt(np.diag(covariance))}
-    table = pd.DataFrame(columns, index=pd.Index(list(sample.groups), name="group"))
+    table = _table(sample, means)
     risk, covariance = means["risk"]
     j, k = (0, 1) if n_groups == 2 else (int(np.argmax(risk)), int(np.argmin(risk)))
     error = float(np.sqrt(covariance[j, j] + covariance[k, k] - 2.0 * covariance[j, k]))
     weight = sample.weight if sample.weighted else None
     rows = EvaluatedRows(sample.y, a, sample.group, weight, sample.binary_outcome)
     return Evaluation(sample.groups.labels, table, float(risk[j] - risk[k]), error, rows)
+
+
+def _warn_of_left_out(sample: Sample) -> None:
+    if sample.left_out:
+        listed = ", ".join(f"{label!r}: {count}" for label, count in sample.left_out.items())
+        warnings.warn(
+            f"Rows of groups that the rule does not compare are left out ({listed}). Pass groups= to choose others.",
+            DroppedRowsWarning,
+            stacklevel=3,
+        )
+
+
+def _table(sample: Sample, means: Mapping[str, tuple[FloatArray, FloatArray]]) -> pd.DataFrame:
+    """One line per group: rows, and every mean with its standard error."""
+    columns: dict[str, Any] = {"rows": list(sample.counts.values())}
+    for name, (mean, covariance) in means.items():
+        columns |= {name: mean, f"se {name}": np.sqrt(np.diag(covariance))}
+    return pd.DataFrame(columns, index=pd.Index(list(sample.groups), name="group"))
 
 
 def _decisions(rule: Any, X: ArrayLike, sample: Sample, positive: Any, outcomes: Any) -> FloatArray:
