@@ -848,7 +848,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             raise NotFittedError("This FairFrontier is not fitted yet: call `fit` first.")
 
     def _rules(self) -> Deployment:
-        return self._deployment.asking(self.fit_)
+        fit = self.fit_  # says so if there is none yet
+        return self._deployment.asking(fit)
 
     def _options(self) -> Options:
         return Options(self.alpha, self.n_boot, self.n_jobs, self.verbose)
