@@ -128,7 +128,8 @@ def run_audit(
             audit=_audit_parts(plan, runs),
         )
     noted = [f"{column}: {what}." for column, what in plan.account.noted.items()]
-    told = (*sorted(early), *failures, *sorted(late - early), *noted)
+    lost = [f"{text}." for text in plan.warnings()]
+    told = (*sorted(early), *failures, *sorted(late - early), *noted, *lost)
     return Audit(replace(record, warnings=told), ff, plan)
 
 
@@ -143,6 +144,7 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         n_boot=request.draws,
         alpha=request.alpha,
         groups=plan.inputs.groups,
+        numeric=plan.declared_numbers(variant.with_score),
         n_jobs=n_jobs,
         random_state=variant.seed,
     )
@@ -222,6 +224,8 @@ def _source(plan: AuditPlan) -> Source:
         dropped_by_reason={reason: dict(counts) for reason, counts in plan.account.dropped.items()},
         other_groups=dict(plan.account.other_groups),
         categories=dict(plan.account.categories),
+        kinds=dict(plan.account.kinds),
+        gaps=dict(plan.account.gaps),
     )
 
 
