@@ -39,6 +39,7 @@ from .inference.regions import FrontierRegion
 from .learning import diagnostics
 from .learning.cross_fitting import Nuisance
 from .learning.diagnostics import Diagnostics
+from .learning.learner_report import LearnerReport, learner_report
 from .learning.learners import read_learner
 from .report.findings import ask
 from .report.html import render
@@ -111,6 +112,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     configuration_ : str
         "balanced" or "<label>-skewed".
     diagnostics_ : Diagnostics
+    learner_report_ : LearnerReport
+        Losses of the learner out of fold, and its candidates with their inner losses and weights.
     regret_ : Regret or None
         Of the rules of ``support_function_``, with ``bias_correction="regret"``.
 
@@ -305,6 +308,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         if fit.diagnostics is None:
             raise two_groups_needed(fit.sample.groups.labels, "The inference behind the frontier")
         return fit.diagnostics
+
+    @property
+    def learner_report_(self) -> LearnerReport:
+        """Losses of the learner out of fold, and its candidates with their inner losses and weights."""
+        return learner_report(self.nuisance_, self.groups_)
 
     def support(self, q: ArrayLike) -> FloatArray:
         """Support function h at directions ``q`` (k, 2), shape (k,); the median over repetitions.

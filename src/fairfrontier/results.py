@@ -18,6 +18,7 @@ from .inference.points import PointTests
 from .inference.regions import FrontierRegion
 from .learning.cross_fitting import Nuisance
 from .learning.diagnostics import Diagnostics
+from .learning.learner_report import LearnerReport
 from .rules.alternatives import Alternatives
 from .rules.evaluation import Evaluation
 from .rules.linear import Restriction
@@ -42,6 +43,7 @@ __all__ = [
     "GroupSkewTest",
     "LDATest",
     "LDATests",
+    "LearnerReport",
     "Nuisance",
     "PointTests",
     "Regret",
