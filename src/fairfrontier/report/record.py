@@ -547,7 +547,8 @@ class Record:
     """The same test with other learners and seeds, and with the score among the covariates and without it; the run that
     determines the verdicts first. Empty if the record was made from Python."""
     warnings: Texts
-    """Warnings of the fit that determines the verdict and its tests, and runs that failed."""
+    """Warnings of the fit that determines the verdict and its tests, runs that failed, and what other libraries warned
+    of in the other runs."""
     limits: Texts
     """What the audit does not show."""
     versions: Mapping[str, str]
