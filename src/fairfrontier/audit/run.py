@@ -18,8 +18,9 @@ from ..estimator import FairFrontier
 from ..inference.lda.result import LDATests
 from ..progress import Report
 from ..report.findings import ask, ask_lda
+from ..report.origin import RequestRecord, Source
 from ..report.parts import AuditParts, make_record
-from ..report.record import Record, RequestRecord, Run, RunVerdict, Source
+from ..report.record import Record, Run, RunVerdict
 from ..report.sentences import explain_both_ways
 from .plan import AuditPlan
 
