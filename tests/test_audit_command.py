@@ -19,6 +19,7 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
 from fairfrontier import FairFrontier
@@ -688,6 +689,44 @@ def test_warnings_of_distances_and_sets_are_told_once(monkeypatch):
 
     monkeypatch.setattr(running, "make_record", and_warn)
     assert run_audit(plan).record.warnings == (*before, "The set is empty.")
+
+
+@pytest.mark.filterwarnings("default", "ignore::DeprecationWarning")
+def test_warnings_of_other_libraries_are_told_once(monkeypatch):
+    settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
+    plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
+    before = run_audit(plan).record.warnings
+    fit, ask, make_record = running.fit_variant, running.ask, running.make_record
+
+    def warn_and_fit(plan, variant, n_jobs):
+        warnings.warn("It did not\n   converge.", ConvergenceWarning, stacklevel=2)
+        warnings.warn("This will go.", DeprecationWarning, stacklevel=2)  # hidden by the filters
+        if not variant.decides:
+            warnings.warn("Divided by zero.", RuntimeWarning, stacklevel=2)
+        if variant.learner != plan.request.learner:
+            warnings.warn("Broken.", UserWarning, stacklevel=2)
+            raise LearnerError("It broke.")
+        return fit(plan, variant, n_jobs)
+
+    def warn_and_ask(*arguments, **options):
+        warnings.warn("Overflow.", RuntimeWarning, stacklevel=2)
+        return ask(*arguments, **options)
+
+    def warn_and_record(*arguments, **options):
+        for text in ("Overflow.", "Underflow."):
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+        return make_record(*arguments, **options)
+
+    monkeypatch.setattr(running, "fit_variant", warn_and_fit)
+    monkeypatch.setattr(running, "ask", warn_and_ask)
+    monkeypatch.setattr(running, "make_record", warn_and_record)
+    assert run_audit(plan).record.warnings == (
+        *sorted({*before, "ConvergenceWarning: It did not converge.", "RuntimeWarning: Overflow."}),
+        "Not done: sensitivity, factored-boosting, seed 0. It broke.",
+        "RuntimeWarning: Underflow.",
+        "In a run that does not determine the verdict: RuntimeWarning: Divided by zero.",
+        "In a run that does not determine the verdict: UserWarning: Broken.",
+    )
 
 
 def test_each_run_is_tested_once(monkeypatch):

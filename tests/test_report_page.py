@@ -20,8 +20,9 @@ from support.records import changed, record_of, respelled
 from fairfrontier import FairFrontier
 from fairfrontier.errors import MissingDependencyError
 from fairfrontier.report.html import render
+from fairfrontier.report.origin import Settings, Source
 from fairfrontier.report.parts import AuditParts
-from fairfrontier.report.record import Run, RunVerdict, Settings, Source
+from fairfrontier.report.record import Run, RunVerdict
 from fairfrontier.report.sentences import SETTINGS
 
 pytest.importorskip("jinja2")

@@ -19,12 +19,13 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
-from support.people import GROUPS, LOGIT, fitted, people, plain_pairs, shares, unit
+from support.people import GROUPS, LOGIT, fitted, frontier, people, plain_pairs, shares, unit
 from support.refusals import code_of
 
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule, cost_loss
 from fairfrontier.data.sample import make_sample
 from fairfrontier.frontier.capacity import find_cutoff
+from fairfrontier.frontier.rule_class import GroupBlind
 from fairfrontier.learning.cross_fitting import cross_fit, fit_on_all
 
 # --- a scikit-learn classifier ---------------------------------------------------------------------------
@@ -174,6 +175,20 @@ def test_the_rule_by_hand(weighted):
     np.testing.assert_array_equal(rule.predict(X_new), k > 0)
     np.testing.assert_array_equal(rule.predict_proba(X_new)[:, 1], k > 0)
     assert 0 < rule.predict(X_new).sum() < len(k)
+
+
+def test_rules_are_applied_to_the_vectors_that_are_swept(monkeypatch):
+    """What a class of rules makes of predictions holds for the sweep and for the rules handed out alike."""
+    mixed = np.array([[1.0, 0.3], [0.1, 1.0]])
+    X, y, g = people()
+    predictions = frontier().nuisance_.predictions[0]
+    monkeypatch.setattr(GroupBlind, "vectors", lambda self, predictions, group: predictions @ mixed)
+    ff = frontier()
+    np.testing.assert_allclose(ff.support_function_.scores.t, predictions @ mixed)
+    X_new = people(seed=9)[0]
+    k = plain_pairs(X, y, g, X_new) @ mixed @ (unit([-3.0, -1.0]) / shares(g))
+    for rule in (fitted((3.0, 1.0)), ff.rule((3.0, 1.0))):
+        np.testing.assert_allclose(rule.decision_function(X_new), k, atol=1e-6)
 
 
 def test_the_seed_is_that_of_the_learner():

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from .arrays import ArrayLike, FloatArray
-from .data.algorithms import Algorithms, Asked, Decisions
+from .data.algorithms import Algorithms, Asked, Decisions, named_decisions
 from .data.checks import check_alpha, check_n_jobs
 from .data.groups import two_groups_needed
 from .data.losses import Loss, get_loss
@@ -763,7 +763,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         ----------
         ax : matplotlib axes, optional
             Where to draw; default a new figure.
-        decisions : column or mapping of names to columns, optional
+        decisions : column, several columns, or mapping of names to columns; optional
             Algorithms to show with their intervals; values between 0 and 1 are read as lotteries.
         region : FrontierRegion, optional
             A confidence set from `frontier_confidence_set` or `pareto_confidence_set`.
@@ -781,8 +781,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             raise MissingDependencyError(
                 "Plots need matplotlib, which is not installed: install fairfrontier[plots]."
             ) from error
-        named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
-        risks = {name: self.risks(values) for name, values in (named or {}).items()}
+        risks = {name: self.risks(values) for name, values in _by_name(decisions).items()}
         return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew, capacity=capacity, zoom=zoom)
 
     def to_json(
@@ -800,7 +799,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         ----------
         path : path
             Where to write.
-        decisions : column or mapping of names to columns, optional
+        decisions : column, several columns, or mapping of names to columns; optional
             Algorithms to be judged.
         title : str, optional
             Heading of the report.
@@ -828,15 +827,15 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
     def _record(
         self,
-        decisions: ArrayLike | Mapping[str, ArrayLike] | None,
+        decisions: Decisions | None,
         title: str | None,
         randomised: bool,
         capacity: float | None,
     ) -> Record:
         self.fit_.plane("A report on the frontier")
-        named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
-        findings = ask(self, named or {}, randomised=randomised, capacity=capacity)
-        shown = f"Audit of {', '.join(map(str, named))}" if named else "What is attainable"
+        named = _by_name(decisions)
+        findings = ask(self, named, randomised=randomised, capacity=capacity)
+        shown = f"Audit of {', '.join(named)}" if named else "What is attainable"
         return make_record(self, findings, title=title or shown, created=datetime.now())
 
     def _ask(
@@ -868,6 +867,13 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def _rule_parameters(self) -> dict[str, Any]:
         names = ("loss", "learner", "learner_params", "positive", "n_folds", "n_jobs", "random_state")
         return {name: value for name, value in self.get_params(deep=False).items() if name in names}
+
+
+def _by_name(decisions: Decisions | None) -> dict[str, ArrayLike]:
+    """Return the decisions of the algorithms to show, by name; there may be none."""
+    if decisions is None or (isinstance(decisions, Mapping) and not decisions):
+        return {}
+    return named_decisions(decisions, alone="algorithm")[0]
 
 
 def _write(path: str | os.PathLike[str], text: str) -> Path:

@@ -14,7 +14,8 @@ from importlib.resources import files
 from ..data.number_formats import confidence_text, number_text, p_value_text, points_text, share_text
 from ..data.result import Plain, PlainDict
 from ..errors import MissingDependencyError
-from .record import Record, Settings, plain
+from .origin import Settings
+from .record import Record, plain
 from .sentences import CHIPS, CITATION, MEANINGS, REFERENCES, SETTINGS
 
 

@@ -26,33 +26,24 @@ from ..inference.lda.result import LDATest
 from ..inference.lda.witness import Witness
 from ..rules.alternatives import Alternatives
 from .findings import Findings
+from .origin import Data, FoldQuality, LearnerRecord, RequestRecord, Settings, Source
 from .record import (
     AlgorithmRecord,
     AlternativeRecord,
     CurvePoint,
-    Data,
     DistanceRecord,
     FairestRecord,
-    FoldQuality,
-    Interval,
     LDARecord,
-    LearnerRecord,
-    Pair,
     Picture,
     Point,
-    Polygon,
-    Rates,
     Record,
-    RequestRecord,
     RuleStep,
     Run,
-    Settings,
     SkewRecord,
-    Source,
-    Triple,
     WitnessRecord,
 )
 from .sentences import HEADLINES, LIMITS, explain_learner
+from .values import Interval, Pair, Polygon, Rates, Triple
 
 if TYPE_CHECKING:
     from ..estimator import FairFrontier
