@@ -16,9 +16,10 @@ from fairfrontier.learning.cross_fitting import cross_fit
 from fairfrontier.learning.folds import deal_training_rows
 from fairfrontier.learning.learners import Family, NumericColumns, TrainingRows, child_seeds, fit_learner, log_loss
 from fairfrontier.learning.learners.auto import ROWS_OF_OTHERS, AutoLearner, Candidate
-from fairfrontier.learning.learners.estimators import TUNING_FOLDS, GroupedTable
+from fairfrontier.learning.learners.encoding import GroupedTable, PooledColumns
+from fairfrontier.learning.learners.estimators import TUNING_FOLDS
 from fairfrontier.learning.learners.families import boosting_family
-from fairfrontier.learning.learners.pooled import PooledColumns, PooledLearner, pooled_family
+from fairfrontier.learning.learners.pooled import PooledLearner, pooled_family
 from fairfrontier.results import LearnerReport
 
 SEED = np.random.SeedSequence(5)
@@ -59,7 +60,7 @@ def plain_columns(X, group, n_groups, mean, interactions):
 def test_pooled_columns(n_groups, interactions):
     data = rows(50, n_groups)
     weight = np.random.default_rng(1).random(50)
-    columns = PooledColumns(NumericColumns(), interactions).fit(
+    columns = PooledColumns(interactions=interactions).fit(
         GroupedTable(data.X, data.group, n_groups), sample_weight=weight
     )
     new = rows(20, n_groups, seed=2)

@@ -85,12 +85,14 @@ def test_linear_covariates_must_exist_and_be_numbers(linear, match):
     refused("bad-option", match, lambda: learner.check(rows(X=X)))
 
 
-def test_columns_must_stay_the_same_and_hold_no_dates():
+def test_columns_are_found_by_name_and_missing_ones_are_named():
     X = pd.DataFrame({"a": [1.0, 2.0], "b": ["u", "v"]})
     columns = NumericColumns().fit(X)
-    refused("bad-features", "fitted on the covariates", lambda: columns.transform(X[["b", "a"]]))
-    dates = pd.DataFrame({"d": pd.to_datetime(["2020-01-01", "2020-01-02"])})
-    refused("bad-features", "'d'.*dates or durations", lambda: NumericColumns().fit(dates))
+    np.testing.assert_array_equal(columns.transform(X[["b", "a"]].assign(more=3)), columns.transform(X))
+    refused("bad-features", "missing here: 'a'. Given are 'b'", lambda: columns.transform(X[["b"]]))
+    refused("bad-features", "fitted on covariates in a frame", lambda: columns.transform(np.ones((2, 2))))
+    array = NumericColumns().fit(np.ones((2, 2)))
+    refused("bad-features", "fitted on 2 covariates and is given 3", lambda: array.transform(np.ones((2, 3))))
 
 
 class Odd(LinearRegression):

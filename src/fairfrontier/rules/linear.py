@@ -27,7 +27,8 @@ from ..errors import InputError
 from ..fit import Fitted
 from ..frontier.support import group_means
 from ..learning.learners import Learner
-from ..learning.learners.estimators import NumericColumns, take_rows
+from ..learning.learners.encoding import NumericColumns
+from ..learning.learners.estimators import take_rows
 from .classifier import FrontierRule
 from .preferences import Weights
 
@@ -169,7 +170,7 @@ random_state
             raise InputError("bad-option", f"`C` must be a positive number, got {self.C!r}; a usual choice is 1.")
         cost = (q / sample.groups.shares)[sample.group] * dl
         table = _pick(sample.covariates, self.features)
-        encoder = NumericColumns(standardise=True).fit(table, sample_weight=sample.weight)
+        encoder = NumericColumns(standardise=True).fit(table, cost, sample_weight=sample.weight)
         importance = np.abs(cost) * sample.weight
         used = np.flatnonzero(importance > 0.0)
         wanted = cost[used] > 0.0
@@ -184,7 +185,7 @@ random_state
             score = LinearScore(self.features, encoder, model, 0.0)
             coefficients = model.coef_[0] / encoder.scale_
             self.intercept_ = float(model.intercept_[0] - coefficients @ encoder.mean_)
-        names = _column_names(encoder)
+        names = encoder.get_feature_names_out()
         if self.features is not None and not isinstance(table, pd.DataFrame):
             names = list(self.features)
         self.coef_ = pd.Series(coefficients, index=names)
@@ -245,13 +246,3 @@ def _pick(table: Table, columns: Sequence[Label] | None) -> Table:
         known = list(table.columns) if isinstance(table, pd.DataFrame) else f"0 to {table.shape[1] - 1}"
         text = f"`features` names columns that X does not have: {error}. Known: {known}."
         raise InputError("bad-features", text) from error
-
-
-def _column_names(encoder: NumericColumns) -> list[Any]:
-    numeric = getattr(encoder, "numeric_", None)
-    if numeric is None:
-        return list(encoder.columns_)
-    names = [encoder.columns_[j] for j in numeric]
-    if len(encoder.encoded_):
-        names += list(encoder.encoder_.get_feature_names_out([str(encoder.columns_[j]) for j in encoder.encoded_]))
-    return names

@@ -12,7 +12,8 @@ from .base import (
     fit_learner,
 )
 from .composite import PartiallyLinearLearner, StackLearner, simplex_weights
-from .estimators import Family, GroupPrediction, NumericColumns, log_loss
+from .encoding import NumericColumns
+from .estimators import Family, GroupPrediction, log_loss
 from .presets import PRESETS, read_learner, resolve_learner
 
 __all__ = [

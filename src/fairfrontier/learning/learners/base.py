@@ -253,13 +253,15 @@ class DirectLearner(Learner):
 
     def tune(self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
         """Tune the model of one group."""
-        return self.family.tune(rows.X, rows.z(group_code(component)), rows.weight, seed, rows.clusters)
+        family = self.family.knowing(rows.X, (rows.dl, rows.group))
+        return family.tune(rows.X, rows.z(group_code(component)), rows.weight, seed, rows.clusters)
 
     def fit(
         self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
     ) -> FittedPart:
         """Fit the model of one group."""
-        return self.family.fit(rows.X, rows.z(group_code(component)), rows.weight, seed, tuning, rows.clusters)
+        family = self.family.knowing(rows.X, (rows.dl, rows.group))
+        return family.fit(rows.X, rows.z(group_code(component)), rows.weight, seed, tuning, rows.clusters)
 
     def combine(self, parts: Mapping[Component, Any]) -> Prediction:
         """Put the groups side by side."""
@@ -316,7 +318,8 @@ class FactoredLearner(Learner):
 
     def _family(self, component: Component, rows: TrainingRows) -> Family:
         """Return the kind of model of a factor: groups are classes, however many there are."""
-        return with_group_classes(self.family, rows.n_groups) if component == "group" else self.family
+        family = self.family.knowing(rows.X, (rows.dl, rows.group))
+        return with_group_classes(family, rows.n_groups) if component == "group" else family
 
 
 def with_group_classes(family: Family, n_groups: int) -> Family:

@@ -1,43 +1,25 @@
-"""Fitting single scikit-learn models: encoding, seeding, weights, and predictions over observed values."""
+"""Fitting single scikit-learn models: seeding, weights, and predictions over observed values."""
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, overload
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import has_fit_parameter
 
 from ...arrays import FloatArray, IntArray
 from ...data.reading import Table
 from ...errors import InputError, LearnerError
 from ..folds import deal_training_rows
+from .encoding import GroupedTable, NumericColumns, codes_among
 
 TUNING_FOLDS = 3
 """Folds of the search over a grid of parameters."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupedTable:
-    """Covariates together with the code of every row's group, for models that see the group."""
-
-    X: Table
-    group: IntArray
-    n_groups: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows, and columns with the group as one of them."""
-        return (self.X.shape[0], self.X.shape[1] + 1)
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        return len(self.group)
 
 
 Features: TypeAlias = Table | GroupedTable
@@ -53,81 +35,6 @@ def take_rows(X: Features, rows: IntArray) -> Features:
     if isinstance(X, GroupedTable):
         return GroupedTable(take_rows(X.X, rows), X.group[rows], X.n_groups)
     return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
-
-
-class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turn covariates into a float array: numbers pass through, other columns become indicators.
-
-    Categories never seen in training have all their indicators at zero.
-
-    Parameters
-    ----------
-    standardise : bool
-        Centre and scale every resulting column by its (weighted) training mean and standard deviation.
-    """
-
-    def __init__(self, standardise: bool = False) -> None:
-        self.standardise = standardise
-
-    def fit(self, X: Table, y: object = None, sample_weight: FloatArray | None = None) -> "NumericColumns":
-        """Learn the categories, and the means and scales if asked for."""
-        if isinstance(X, pd.DataFrame):
-            self.columns_: list[Any] = list(X.columns)
-            numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in X.dtypes]
-            dated = [c for c, d in zip(X.columns, X.dtypes, strict=True) if getattr(d, "kind", "O") in "mM"]
-            if dated:
-                raise InputError(
-                    "bad-features",
-                    f"Covariates must be numbers or categories, but {dated} hold dates or durations; "
-                    "turn them into numbers (for example days since a date) or drop them.",
-                )
-            self.numeric_ = np.flatnonzero(numeric)
-            self.encoded_ = np.flatnonzero(~np.asarray(numeric, dtype=bool))
-            if len(self.encoded_):
-                self.encoder_ = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-                self.encoder_.fit(_objects(X.iloc[:, self.encoded_]))
-        else:
-            self.columns_ = list(range(np.shape(X)[1]))
-        if self.standardise:
-            values = self._numbers(X)
-            self.mean_ = np.average(values, axis=0, weights=sample_weight)
-            centred = values - self.mean_
-            # squares of the largest numbers overflow; a power of two taken out first changes no digit
-            size = np.ldexp(0.5, np.frexp(np.abs(centred).max(axis=0, initial=0.0))[1])
-            scale = size * np.sqrt(np.average((centred / size) ** 2, axis=0, weights=sample_weight))
-            # a column without variation carries no information and must not be divided by rounding noise
-            self.scale_ = np.where(scale > 1e-12 * np.maximum(np.abs(self.mean_), 1.0), scale, 1.0)
-        return self
-
-    def transform(self, X: Table) -> FloatArray:
-        """Return the covariates as a float array."""
-        values = self._numbers(X)
-        return (values - self.mean_) / self.scale_ if self.standardise else values
-
-    def _numbers(self, X: Table) -> FloatArray:
-        columns: list[Any] = list(X.columns if isinstance(X, pd.DataFrame) else range(np.shape(X)[1]))
-        if columns != self.columns_:
-            raise InputError(
-                "bad-features",
-                f"The learner was fitted on the covariates {self.columns_} and is given {columns}; "
-                "pass the same columns in the same order.",
-            )
-        if isinstance(X, pd.DataFrame) != hasattr(self, "numeric_"):
-            forms = ("a frame", "an array") if hasattr(self, "numeric_") else ("an array", "a frame")
-            raise InputError(
-                "bad-features",
-                f"The learner was fitted on covariates in {forms[0]} and is given {forms[1]}; pass the same form.",
-            )
-        if not isinstance(X, pd.DataFrame):
-            return np.asarray(X, dtype=np.float64)
-        numbers = X.iloc[:, self.numeric_].to_numpy(dtype=np.float64)
-        if not len(self.encoded_):
-            return numbers
-        return np.hstack([numbers, self.encoder_.transform(_objects(X.iloc[:, self.encoded_]))])
-
-
-def _objects(frame: pd.DataFrame) -> Any:
-    return frame.astype(object).to_numpy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +135,8 @@ class Family:
     grows : bool
         The members of the grid are stages of one growing model, such as numbers of trees, and the pipeline's model can
         be fitted on from one to the next (``warm_start``). The search then ends at the first stage that is worse.
+    codes : tuple of columns
+        Integers known to be codes of categories, for estimators that begin with `NumericColumns`.
     """
 
     classifier: Any
@@ -236,6 +145,12 @@ class Family:
     tuned_parameters: Callable[[Any], dict[str, Any]] | None = None
     grid: tuple[Mapping[str, Any], ...] = ()
     grows: bool = False
+    codes: tuple[Any, ...] = ()
+
+    def knowing(self, X: Table, outcomes: Iterable[FloatArray | IntArray]) -> "Family":
+        """Return the same family, told which integers are codes in these rows, if its estimators can use that."""
+        encoders = [_encoder_of(estimator) for estimator in (self.classifier, self.regressor)]
+        return replace(self, codes=codes_among(X, outcomes)) if any(encoders) else self
 
     def choose(self, n_values: int) -> Any:
         """Return the unfitted estimator for a variable with that many distinct values, or None."""
@@ -269,6 +184,8 @@ class Family:
             tuning = self._search(X, z, weight, seed, clusters)[0]
         # tuning may hold a model: each fit needs its own, or fits in several threads would share it
         estimator = seeded(prototype, seed).set_params(**copy.deepcopy(dict(tuning or {})))
+        if self.codes and (step := _encoder_of(prototype)):
+            estimator.set_params(**{f"{step}__codes": self.codes})
         classifies = prototype is self.classifier
         keywords: dict[str, Any] = {} if weight is None else dict.fromkeys(weight_keywords(estimator), weight)
         if clusters is not None:
@@ -400,6 +317,12 @@ def _spread(prediction: GroupPrediction, rows: IntArray, n: int) -> GroupPredict
     probabilities = np.zeros((n, prediction.probabilities.shape[1]))
     probabilities[rows] = prediction.probabilities
     return GroupPrediction(mean, prediction.values, probabilities)
+
+
+def _encoder_of(estimator: Any) -> str:
+    """Return the name of the step of a pipeline that encodes columns; "" if there is none."""
+    steps = estimator.steps if isinstance(estimator, Pipeline) else []
+    return next((name for name, step in steps if isinstance(step, NumericColumns)), "")
 
 
 def _weighted_rows(

@@ -20,11 +20,12 @@ from sklearn.pipeline import Pipeline
 
 from ..folds import deal_training_rows
 from ..lasso.logistic import L1LogisticRegression
-from .estimators import Family, NumericColumns
+from .encoding import NumericColumns
+from .estimators import Family
 
 
-def _model(estimator: Any, standardise: bool = False) -> Pipeline:
-    return Pipeline([("columns", NumericColumns(standardise)), ("model", estimator)])
+def _model(estimator: Any, standardise: bool = False, native: bool = False) -> Pipeline:
+    return Pipeline([("columns", NumericColumns(standardise, native)), ("model", estimator)])
 
 
 def _tuned_parameters(fitted: Pipeline) -> dict[str, Any]:
@@ -150,8 +151,8 @@ def boosting_family(
         "early_stopping": False,
     }
     return Family(
-        _model(HistGradientBoostingClassifier(**options)),
-        _model(HistGradientBoostingRegressor(**options)),
+        _model(HistGradientBoostingClassifier(**options), native=True),
+        _model(HistGradientBoostingRegressor(**options), native=True),
         grid=() if max_iter else tuple({"model__max_iter": m} for m in (10, 20, 40, 80, 160, 320)),
         grows=True,
     )

@@ -5,10 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 
-from ...arrays import FloatArray
 from ...data.reading import Table
 from .base import (
     Component,
@@ -21,39 +19,8 @@ from .base import (
     group_target,
     with_group_classes,
 )
-from .estimators import Family, FittedModel, GroupedTable, GroupPrediction
-
-
-class PooledColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turn covariates and group into a float array: the covariates' columns, then an indicator of every group.
-
-    Parameters
-    ----------
-    columns : transformer
-        Encodes the covariates.
-    interactions : bool
-        Also give every group its own copy of each centred column, zero in the rows of other groups. A penalty then
-        shrinks what is particular to a group towards what is common to all.
-    """
-
-    def __init__(self, columns: Any, interactions: bool = False) -> None:
-        self.columns = columns
-        self.interactions = interactions
-
-    def fit(self, X: GroupedTable, y: object = None, sample_weight: FloatArray | None = None) -> "PooledColumns":
-        """Learn the encoding of the covariates, and the mean of every column."""
-        self.columns.fit(X.X, y, sample_weight=sample_weight)
-        self.mean_ = np.average(self.columns.transform(X.X), axis=0, weights=sample_weight)
-        return self
-
-    def transform(self, X: GroupedTable) -> FloatArray:
-        """Return covariates and groups as a float array."""
-        numbers = self.columns.transform(X.X)
-        member = (X.group[:, None] == np.arange(X.n_groups)).astype(np.float64)
-        if not self.interactions:
-            return np.hstack([numbers, member])
-        centred = numbers - self.mean_
-        return np.hstack([numbers, member, *(centred * column[:, None] for column in member.T)])
+from .encoding import GroupedTable, PooledColumns
+from .estimators import Family, FittedModel, GroupPrediction
 
 
 def pooled_family(family: Family, *, interactions: bool) -> Family:
@@ -71,7 +38,7 @@ def pooled_family(family: Family, *, interactions: bool) -> Family:
         if model is None:
             return None
         (name, columns), *rest = model.steps
-        return Pipeline([(name, PooledColumns(columns, interactions)), *rest])
+        return Pipeline([(name, PooledColumns(**columns.get_params(), interactions=interactions)), *rest])
 
     return replace(family, classifier=seeing(family.classifier), regressor=seeing(family.regressor))
 
@@ -125,10 +92,13 @@ class PooledLearner(Learner):
         self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
     ) -> FittedPart:
         """Fit the model of the group, or of the loss difference."""
+        outcomes = (rows.dl, rows.group)
         if component == "group":
-            family = with_group_classes(self.family, rows.n_groups)
+            family = with_group_classes(self.family, rows.n_groups).knowing(rows.X, outcomes)
             return family.fit(rows.X, group_target(rows), rows.weight, seed, clusters=rows.clusters)
-        model = self.pooled.fit(grouped(rows), rows.dl, rows.weight, seed, clusters=rows.clusters)
+        model = self.pooled.knowing(rows.X, outcomes).fit(
+            grouped(rows), rows.dl, rows.weight, seed, clusters=rows.clusters
+        )
         return PooledPart(model, rows.n_groups)
 
     def combine(self, parts: Mapping[Component, Any]) -> Prediction:
