@@ -361,7 +361,7 @@ SCORED = {"--decision": None, "--score": "score"}
         ({"--jobs": "0"}, "--jobs must be an integer other than 0 (-1: all processors); got 0."),
         ({"--learner": "forrest"}, "No learner is called 'forrest'. Did you mean 'forest'"),
         ({"--loss": "quadratic"}, "No loss is called 'quadratic'. Known names: classification, squared."),
-        ({"--fail-on": "gap"}, "--fail-on accepts only 'lda'; got 'gap'."),
+        ({"--fail-on": "gap"}, "--fail-on accepts lda, not-comparable, disagreement, several separated by"),
         ({"--weights": "kind"}, "--weights 'kind' must hold numbers, but it has "),
         ({"--config": "absent.toml"}, "cannot be read: No such file"),
         ({"data": "absent.csv"}, "There is no file absent.csv"),
