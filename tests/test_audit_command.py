@@ -163,6 +163,8 @@ def test_tables_are_those_of_the_record(good):
             "squared distance": a["distance"]["estimate"],
             "squared distance low": a["distance"]["interval"]["low"],
             "squared distance high": a["distance"]["interval"]["high"],
+            "other runs": a["other_runs"]["counted"],
+            "other runs with the same verdict": a["other_runs"]["same_verdict"],
         }
     points = read_csv(out / "tables" / "points.csv").set_index("point")
     assert points.T.to_dict("list") == {point["name"]: point["risk"] for point in record["points"]}
