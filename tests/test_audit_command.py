@@ -163,6 +163,8 @@ def test_tables_are_those_of_the_record(good):
             "squared distance": a["distance"]["estimate"],
             "squared distance low": a["distance"]["interval"]["low"],
             "squared distance high": a["distance"]["interval"]["high"],
+            "other runs": a["other_runs"]["counted"],
+            "other runs with the same verdict": a["other_runs"]["same_verdict"],
         }
     points = read_csv(out / "tables" / "points.csv").set_index("point")
     assert points.T.to_dict("list") == {point["name"]: point["risk"] for point in record["points"]}
@@ -361,7 +363,7 @@ SCORED = {"--decision": None, "--score": "score"}
         ({"--jobs": "0"}, "--jobs must be an integer other than 0 (-1: all processors); got 0."),
         ({"--learner": "forrest"}, "No learner is called 'forrest'. Did you mean 'forest'"),
         ({"--loss": "quadratic"}, "No loss is called 'quadratic'. Known names: classification, squared."),
-        ({"--fail-on": "gap"}, "--fail-on accepts only 'lda'; got 'gap'."),
+        ({"--fail-on": "gap"}, "--fail-on accepts lda, not-comparable, disagreement, several separated by"),
         ({"--weights": "kind"}, "--weights 'kind' must hold numbers, but it has "),
         ({"--config": "absent.toml"}, "cannot be read: No such file"),
         ({"data": "absent.csv"}, "There is no file absent.csv"),

@@ -19,6 +19,7 @@ from support.records import changed, record_of, respelled
 
 from fairfrontier import FairFrontier
 from fairfrontier.errors import MissingDependencyError
+from fairfrontier.report.agreement import Effort, other_runs
 from fairfrontier.report.html import render
 from fairfrontier.report.origin import Settings, Source
 from fairfrontier.report.parts import AuditParts
@@ -315,9 +316,12 @@ def test_verdicts_that_hang_on_a_choice_are_marked(record, read):
     assert read.text.count("1 of 1 other run") == 3
     runs = record.sensitivity[1].algorithms
     other = runs | {"ALGORITHMNAME1": changed(runs["ALGORITHMNAME1"], "", verdict="no-evidence")}
-    text = Reader(render(changed(record, "sensitivity.1", algorithms=other))).text
+    disputed = changed(record, "sensitivity.1", algorithms=other)
+    found = other_runs(disputed.sensitivity, "ALGORITHMNAME1", record.alpha, Effort())
+    text = Reader(render(changed(disputed, "algorithms.0", other_runs=found))).text
     assert text.count("Depends on how it is asked.") == 1
     assert text.count("0 of 1 other run") == 1
+    assert text.count("other runs disagree on 1 of 3") == 1
 
 
 def test_selection_rates_further_apart_are_told(record):

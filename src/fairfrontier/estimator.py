@@ -48,7 +48,7 @@ from .report.record import Record
 from .report.text import summary_text
 from .rules.alternatives import Alternatives
 from .rules.classifier import FrontierRule
-from .rules.deployment import Deployment, alternatives
+from .rules.deployment import Deployment, alternatives, check_sought
 from .rules.preferences import Weights
 
 
@@ -709,8 +709,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         held_out: bool = False,
         randomised: bool = False,
         threshold: float | None = None,
+        test: LDATest | None = None,
     ) -> Alternatives:
-        """Find rules of the frontier that improve on an algorithm for both groups and in the gap between them.
+        """Find rules of the frontier that are estimated to improve on an algorithm for both groups and in the gap.
+
+        Whether an improvement is shown is another question, which the robust test answers: the result has its verdict.
 
         Parameters
         ----------
@@ -725,22 +728,33 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             on the other half, which no choice has seen. The rules themselves always learn from all rows.
         randomised, threshold
             As in `test_lda`.
+        test : LDATest, optional
+            The test of these decisions, if it was made before, with the same ``capacity``; adjusted p-values of several
+            algorithms tested together stay adjusted. Default: `test_lda` with the robust method, for all rows.
 
         Returns
         -------
         Alternatives
 
+        Warns
+        -----
+        CapacityWarning
+            As `test_lda`: if the algorithm selects more people than ``capacity`` allows.
+
         Examples
         --------
         >>> found = ff.alternatives(in_use, n=5)
-        >>> len(found)
-        5
+        >>> len(found), found.verdict
+        (5, 'lda-shown')
         >>> rule = found.select("utilitarian", flagged=True)  # the one with the smallest average risk
         >>> bool(rule.predict(X).mean() > 0.5)
         True
         """
-        _, algorithms = self._ask(decisions, None, randomised, threshold)
-        return alternatives(self._rules(), algorithms, n, capacity=capacity, held_out=held_out)
+        fit, algorithms = self._ask(decisions, None, randomised, threshold)
+        check_sought(fit, algorithms, n)
+        if test is None:
+            test = questions.lda_tests(fit, algorithms, capacity=capacity)[algorithms.names[0]]
+        return alternatives(self._rules(), algorithms, n, test, capacity=capacity, held_out=held_out)
 
     def summary(self) -> str:
         """Describe the fit in plain text: data, points, learner quality, diagnostics."""

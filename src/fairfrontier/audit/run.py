@@ -22,6 +22,7 @@ from ..report.origin import RequestRecord, Source
 from ..report.parts import AuditParts, make_record
 from ..report.record import Record, Run, RunVerdict
 from ..report.sentences import explain_both_ways
+from .gate import any_verdict, disputed
 from .plan import AuditPlan
 
 OTHER_LEARNERS = ("factored-boosting", "factored-logit", "logit-lasso")
@@ -43,7 +44,12 @@ class Audit:
     @property
     def shown(self) -> bool:
         """Whether a less discriminatory alternative to any algorithm is shown."""
-        return any(algorithm.verdict == "lda-shown" for algorithm in self.record.algorithms)
+        return any_verdict(self.record, "lda-shown")
+
+    @property
+    def disputed(self) -> bool:
+        """Whether a run with another seed or learner comes to another verdict on any algorithm."""
+        return disputed(self.record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +207,13 @@ def _run(plan: AuditPlan, variant: Variant, tests: LDATests) -> Run:
 
 def _audit_parts(plan: AuditPlan, runs: Sequence[Run]) -> AuditParts:
     """What only an audit of a file has to say."""
+    asked = [variant.with_score for variant in variants(plan)]
+    planned, done = asked.count(asked[0]), sum(run.covariates == runs[0].covariates for run in runs)
     return AuditParts(
         request=RequestRecord(**asdict(plan.request)),
         source=_source(plan),
         sensitivity=tuple(runs),
+        not_done=planned - done,
         both_ways={} if plan.inputs.score is None else _both_ways(runs, plan.request.alpha),
     )
 

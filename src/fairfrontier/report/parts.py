@@ -25,6 +25,7 @@ from ..inference.group_skew import GroupSkewTest
 from ..inference.lda.result import LDATest
 from ..inference.lda.witness import Witness
 from ..rules.alternatives import Alternatives
+from .agreement import Effort, other_runs
 from .findings import Findings
 from .origin import Data, FoldQuality, LearnerRecord, RequestRecord, Settings, Source
 from .record import (
@@ -34,6 +35,7 @@ from .record import (
     DistanceRecord,
     FairestRecord,
     LDARecord,
+    OtherRuns,
     Picture,
     Point,
     Record,
@@ -60,12 +62,14 @@ NO_GROUP = "no group"
 class AuditParts:
     """What an audit of a file adds to a record; empty for a record made from Python.
 
-    ``both_ways`` has a sentence for each algorithm that is a score, by name.
+    ``not_done`` counts runs with the covariates of the verdict that failed; ``both_ways`` has a sentence for each
+    algorithm that is a score, by name.
     """
 
     request: RequestRecord | None = None
     source: Source | None = None
     sensitivity: tuple[Run, ...] = ()
+    not_done: int = 0
     both_ways: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -94,9 +98,7 @@ def make_record(
         configuration=ff.configuration_,
         picture=picture(ff, findings, function, hull),
         rules=slider(ff, function),
-        algorithms=tuple(
-            algorithm(findings, name, hull, ff.alpha, audit.both_ways.get(name)) for name in findings.tests
-        ),
+        algorithms=tuple(algorithm(findings, name, hull, ff, audit) for name in findings.tests),
         skew=skew(findings.skew),
         sensitivity=audit.sensitivity,
         warnings=(),
@@ -235,18 +237,19 @@ def _by_group(function: Attainable, values: FloatArray, among: BoolArray | None 
 
 
 def algorithm(
-    findings: Findings, name: str, hull: FloatArray, alpha: float, both_ways: str | None = None
+    findings: Findings, name: str, hull: FloatArray, ff: FairFrontier, audit: AuditParts = NO_AUDIT
 ) -> AlgorithmRecord:
     """Everything that was found about one algorithm; ``hull`` are the corners of the estimated set."""
     risks, test = findings.risks[name], findings.tests[name]
-    half = stats.norm.isf(alpha / 2.0) * risks.standard_error
+    half = stats.norm.isf(ff.alpha / 2.0) * risks.standard_error
     ends = np.column_stack([risks.risk - half, risks.risk + half])
     return AlgorithmRecord(
         name=name,
         verdict=test.verdict,
         headline=HEADLINES[test.verdict],
         sentences=tuple(test.sentences()),
-        both_ways=both_ways,
+        other_runs=runs_beside(name, ff, audit),
+        both_ways=audit.both_ways.get(name),
         risk=pair(risks.risk),
         risk_interval=(interval(ends[0]), interval(ends[1])),
         standard_error=pair(risks.standard_error),
@@ -259,6 +262,15 @@ def algorithm(
         alternatives=alternatives(findings.alternatives[name]),
         alternatives_sentences=tuple(findings.alternatives[name].sentences()),
     )
+
+
+def runs_beside(name: str, ff: FairFrontier, audit: AuditParts) -> OtherRuns | None:
+    """Whether the other runs of an audit come to the same verdict on an algorithm; None if there was no audit."""
+    if not audit.sensitivity:
+        return None
+    robustness = audit.request is not None and audit.request.robustness
+    effort = Effort(robustness=robustness, repetitions=len(ff.support_functions_), not_done=audit.not_done)
+    return other_runs(audit.sensitivity, name, ff.alpha, effort)
 
 
 def _improving(hull: FloatArray, e: FloatArray) -> FloatArray:

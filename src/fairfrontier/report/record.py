@@ -194,6 +194,46 @@ class AlternativeRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherRun:
+    """What a run that does not determine the verdict says about an algorithm."""
+
+    learner: str
+    """The learner."""
+    seed: Count
+    """The seed."""
+    covariates: str
+    """As given, or with the score or without it."""
+    verdict: Verdict
+    """The verdict of this run."""
+    p_value: PValue
+    """The p-value on which it rests, adjusted for the algorithms of the run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherRuns:
+    """Whether runs with other seeds and learners come to the verdict of the run that determines it."""
+
+    counted: Count
+    """Runs with the same covariates and another seed or learner."""
+    same_verdict: Count
+    """Those of them that come to the same verdict."""
+    not_done: Count
+    """Runs of this kind that were planned and failed; see the warnings."""
+    differing: tuple[OtherRun, ...]
+    """Those that come to another verdict."""
+    p_values: tuple[PValue, PValue]
+    """The smallest and the largest p-value of the runs counted and of the one that determines the verdict."""
+    straddles_alpha: bool
+    """Whether these p-values lie on both sides of the level."""
+    other_covariates: tuple[OtherRun, ...]
+    """Runs with other covariates (with the score, or without it): they answer another question and do not count."""
+    next_step: str
+    """What to do next, in one sentence."""
+    sentences: Texts
+    """The same in words, without the runs with other covariates; for these see both_ways."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AlgorithmRecord:
     """The findings about one algorithm."""
 
@@ -207,6 +247,8 @@ class AlgorithmRecord:
     """The verdict as one sentence."""
     sentences: Texts
     """The test in words."""
+    other_runs: OtherRuns | None
+    """Whether other runs of the audit come to the same verdict; null if the record was made from Python."""
     both_ways: str | None
     """With a score: the verdict with the score among the covariates and without it; otherwise null."""
     risk: Pair

@@ -76,6 +76,12 @@ def verdict_line(algorithm: AlgorithmRecord, record: Record) -> str:
     return f"{algorithm.name}: {algorithm.headline} ({_p_values(algorithm, record)})"
 
 
+def beside_verdict(algorithm: AlgorithmRecord) -> list[str]:
+    """Return what belongs under the verdict: whether other runs agree, and the verdict with other covariates."""
+    runs = [] if algorithm.other_runs is None else list(algorithm.other_runs.sentences)
+    return runs + ([] if algorithm.both_ways is None else [algorithm.both_ways])
+
+
 def _p_values(algorithm: AlgorithmRecord, record: Record) -> str:
     """The p-value that decides, and beside it that of the algorithm alone if there are others."""
     adjusted, alone = (p_value_text(p, record.alpha) for p in (algorithm.lda.p_value_adjusted, algorithm.lda.p_value))
