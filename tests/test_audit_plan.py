@@ -5,16 +5,26 @@ import datetime
 import numpy as np
 import pandas as pd
 import pytest
+from support.shared import shared_path
 
-from fairfrontier.audit.columns import FEW_ROWS, area_under_curve, as_labels, largest_area
 from fairfrontier.audit.inputs import Inputs
 from fairfrontier.audit.plan import Account, AuditPlan, make_plan
 from fairfrontier.audit.request import AuditRequest
-from fairfrontier.audit.screening import MOST_CATEGORIES, Reference, make_candidate, reason_to_exclude
+from fairfrontier.audit.screening import MOST_CATEGORIES, reason_to_exclude
 from fairfrontier.audit.table import TableFile
+from fairfrontier.data.columns import as_labels
+from fairfrontier.data.suspects import (
+    FEW_ROWS,
+    Reference,
+    area_under_curve,
+    balanced_accuracy,
+    largest_area,
+    make_candidate,
+)
 from fairfrontier.errors import InputError
 
 N = 200
+DROP = {"missing": "drop", "features": ("income",)}
 
 
 def people(**more):
@@ -79,14 +89,14 @@ def test_lines_describe_every_column_and_row():
         income=lambda t: t["income"].mask(np.arange(N) < 3),
         sex=lambda t: t["sex"].where(np.arange(N) < 190, "other"),
     )
-    lines = plan_of(table, groups=("m", "f")).lines()
+    lines = plan_of(table, groups=("m", "f"), missing="drop").lines()
     assert lines[0] == "File        people.csv: 200 rows, 9 columns"
     assert "Outcome     ill" in lines
     assert "Group       sex" in lines
     assert "Decision    chosen" in lines
     assert "Groups      m 93, f 94" in lines
     assert "Covariates  4: age, income, score, town (3 categories)" in lines
-    assert "Encoding    text and categories become indicators, one for each value" in lines
+    assert "Encoding    text and categories become indicators, one for each value that is not rare" in lines
     assert "Left out    number: every value is different: an identifier" in lines
     assert "WARNING     copy: a copy of 'ill', possibly with other labels" in lines
     assert "Not used    10 rows of group other" in lines
@@ -108,7 +118,7 @@ def test_score_is_asked_for_and_told_both_ways():
 def test_top_share_is_taken_of_the_rows_in_use():
     table = people(score=np.arange(N, dtype=float)).drop(columns="chosen")
     table.loc[150:, "income"] = np.nan
-    plan = plan_of(table, decision=None, score="score", top=0.1)
+    plan = plan_of(table, decision=None, score="score", top=0.1, missing="drop")
     np.testing.assert_array_equal(plan.inputs.algorithms["score, top 0.1"], np.arange(150) >= 135)
     assert "score" not in plan.account.noted
 
@@ -136,12 +146,6 @@ UNFIT = {
     "whole numbers with a gap": (with_gaps(1000 + np.arange(N), [3]), "every value is different: an identifier", False),
     "text keys": ([f"k{i}" for i in range(N)], "every value is different: an identifier", False),
     "free text": ([f"t{i % (MOST_CATEGORIES + 1)}" for i in range(N)], "text with 101 different values", False),
-    "day": (pd.date_range("2024-01-01", periods=N), "a date or duration", False),
-    "stay": (pd.to_timedelta(np.arange(N) % 9, unit="D"), "a date or duration", False),
-    "day as text": ([f"2024-01-{1 + i % 9:02d}" for i in range(N)], "a date;", False),
-    "day and time": ([f"2024-01-{1 + i % 9:02d}T10:00:00" for i in range(N)], "a date;", False),
-    "day as here": ([f"{1 + i % 9}.1.2024" for i in range(N)], "a date;", False),
-    "day as object": ([datetime.date(2024, 1, 1 + i % 9) for i in range(N)], "a date;", False),
     "infinite": ([np.inf] + [float(i % 3) for i in range(N - 1)], "it has infinite values", True),
     "lists": ([[i % 2] for i in range(N)], "its values are lists or the like", False),
 }
@@ -155,6 +159,25 @@ def test_columns_unfit_as_covariates_are_left_out(name):
     assert ("column" in plan.account.warned) is alarming
     assert list(plan.inputs.X.columns) == ["age", "income", "score"]
     assert len(plan.inputs.y) == N
+
+
+DATES = {
+    "day": (pd.date_range("2024-01-01", periods=N), "dates"),
+    "stay": (pd.to_timedelta(np.arange(N) % 9, unit="D"), "durations"),
+    "day as text": ([f"2024-01-{1 + i % 9:02d}" for i in range(N)], "dates"),
+    "day and time": ([f"2024-01-{1 + i % 9:02d}T10:00:00" for i in range(N)], "dates"),
+    "day as here": ([f"{1 + i % 9}.1.2024" for i in range(N)], "dates"),
+    "day as object": ([datetime.date(2024, 1, 1 + i % 9) for i in range(N)], "dates"),
+}
+
+
+@pytest.mark.parametrize("name", DATES)
+def test_dates_are_used_as_days_and_that_is_told(name):
+    values, what = DATES[name]
+    plan = plan_of(people(column=pd.Series(values)))
+    assert "column" in plan.inputs.X
+    assert f"Kind        column: {what}, used as numbers of days" in plan.lines()
+    assert not plan.account.excluded
 
 
 COPIES = {
@@ -246,14 +269,14 @@ def test_named_features_are_kept_and_in_order():
     plan = plan_of(table, features=("town, key", "age", "key,day"))
     assert list(plan.inputs.X.columns) == ["town", "key", "age", "day"]
     assert not plan.account.excluded
-    assert plan.account.categories == {"town": 150, "day": 2}
+    assert plan.account.categories == {"town": 150}
+    assert plan.account.kinds == {"day": "dates, used as numbers of days"}
 
 
 @pytest.mark.parametrize(
     ("values", "why"),
     [
         (np.ones(N), "constant"),
-        (pd.date_range("2024-01-01", periods=N), "a date or duration"),
         (with_gaps(np.arange(N) % 7, range(101)), "50% of its values are missing"),
         ([[i % 2] for i in range(N)], "its values are lists"),
     ],
@@ -278,7 +301,7 @@ def test_rows_are_dropped_by_reason_and_group():
     table.loc[[3, 5, 6], "chosen"] = np.nan
     table.loc[[7, 8], "age"] = np.nan
     table.loc[[8, 9, 10, 12], "income"] = np.nan
-    plan = plan_of(table)
+    plan = plan_of(table, missing="drop")
     assert plan.account.dropped == {
         "group is missing": {"no group": 3},
         "ill (outcome) is missing": {"f": 2},
@@ -398,14 +421,14 @@ def test_numbers_serve_as_outcome_of_the_squared_loss():
 
 def test_categories_are_text_whatever_they_were():
     table = people(
-        mixed=[1, "a", 2.5, True] * (N // 4),
+        mixed=[1, 1, "a", "a", 2.5, 2.5, True, True] * (N // 8),
         flag=with_gaps(np.arange(N) % 3 == 0, [1]),
         kind=pd.Categorical(np.arange(N) % 3),
     )
     plan = plan_of(table)
-    assert plan.account.categories == {"mixed": 4, "kind": 3}
+    assert plan.account.categories == {"mixed": 4, "flag": 2, "kind": 3}
     assert set(plan.inputs.X["mixed"]) == {"1", "a", "2.5", "True"}
-    assert plan.inputs.X["flag"].dtype == bool
+    assert plan.inputs.X["flag"].isna().tolist() == [i == 1 for i in range(N)]
 
 
 NAMES = ["a,b", 'quo"ted', "it's", "naïve", "עברית", "<script>alert(1)</script>", " spaced ", "new\nline", "😀", "=1+1"]
@@ -466,7 +489,7 @@ def test_what_cannot_be_planned_is_said(settings, code, words):
         ({"sex": "f"}, {}, "one-group"),
         ({"ill": np.nan}, {}, "empty-data"),
         ({"chosen": np.where(np.arange(N) % 2, np.nan, 1.0)}, {}, "one-group"),
-        ({"income": np.where(np.arange(N) % 2, np.nan, np.arange(N) / 8.0)}, {}, "one-group"),
+        ({"income": np.where(np.arange(N) % 2, np.nan, np.arange(N) / 8.0)}, DROP, "one-group"),
         ({"ill": 0}, {}, "constant-outcome"),
         ({"ill": "yes"}, {"positive": "yes"}, "constant-outcome"),
         ({"ill": np.where(np.arange(N) < 5, 1.0, 0.0), "age": np.where(np.arange(N) < 5, np.nan, 1.5)}, {}, ""),
@@ -484,7 +507,7 @@ def test_tables_that_cannot_be_audited_are_refused(columns, settings, code):
 def test_an_outcome_that_is_constant_once_rows_are_dropped_is_refused():
     first = np.arange(N) < 5
     table = people(ill=first.astype(int), income=np.where(first, np.nan, np.arange(N) / 8.0))
-    code, message = code_of(table)
+    code, message = code_of(table, **DROP)
     assert code == "constant-outcome"
     assert "--outcome 'ill' is 0 in all 195 rows" in message
 
@@ -569,3 +592,119 @@ def test_rows_of_messages_are_those_of_the_file():
     table = people(chosen=np.where(np.arange(N) == 7, 2.5, np.arange(N) % 2))
     table["ill"] = table["ill"].astype(float).mask(table.index < 3)
     assert "the first is 2.5 in row 7. If they are scores, give --score" in code_of(table)[1]
+
+
+# --- kinds, gaps and near-copies -----------------------------------------------------------------------------
+
+
+def test_codes_are_told_with_a_reason_and_can_be_declared_otherwise():
+    rng = np.random.default_rng(7)
+    level = rng.integers(0, 6, 1200)
+    table = pd.DataFrame(
+        {
+            "code": np.array([1, 2, 3, 5, 8, 9])[level].astype(float),
+            "years": rng.integers(0, 10, 1200),
+            "sex": rng.choice(["f", "m"], 1200),
+            "ill": (rng.random(1200) < np.array([0.1, 0.8, 0.2, 0.9, 0.1, 0.7])[level]).astype(int),
+            "chosen": rng.integers(0, 2, 1200),
+        }
+    )
+    plan = plan_of(table)
+    assert list(plan.account.kinds) == ["code"]
+    assert plan.account.kinds["code"].startswith("6 integers, used as codes of categories: 'ill' neither rises nor")
+    assert plan.account.kinds["code"].endswith("--numeric code if they are quantities")
+    assert f"Kind        code: {plan.account.kinds['code']}" in plan.lines()
+    assert plan.inputs.X["code"].dtype == np.int64
+    quantity = plan_of(table, numeric=("code",))
+    assert not quantity.account.kinds
+    assert quantity.inputs.X["code"].dtype == np.float64
+    category = plan_of(table, categorical=("code, years",))
+    assert category.account.categories == {"code": 6, "years": 10}
+    assert set(category.inputs.X["code"]) == set("123589")
+
+
+def test_declared_columns_must_be_covariates_and_of_one_kind():
+    assert "Did you mean 'age'?" in code_of(people(), categorical=("agee",))[1]
+    assert code_of(people(), categorical=("age",), numeric=("age",))[0] == "bad-option"
+    assert "not among the covariates" in code_of(people(), numeric=("ill",))[1]
+    assert "are no numbers, the first is 'x'" in code_of(people(town=["x", "y"] * (N // 2)), numeric=("town",))[1]
+    assert code_of(people(), missing="raise")[0] == "bad-option"
+
+
+def test_gaps_in_covariates_are_kept_and_told():
+    gaps = np.arange(N) % 5 == 0
+    plan = plan_of(people(income=lambda t: t["income"].mask(gaps)))
+    assert len(plan.inputs.y) == N
+    assert plan.account.gaps == {"income": 40}
+    assert any(line.startswith("Gaps        income 40 rows; kept") for line in plan.lines())
+    assert not plan.warnings()
+    dropped = plan_of(people(income=lambda t: t["income"].mask(gaps)), missing="drop")
+    assert len(dropped.inputs.y) == N - 40
+    assert dropped.warnings() == [
+        "20% of the rows are dropped because a value is missing; the others may not be like them"
+    ]
+    assert f"WARNING     {dropped.warnings()[0]}" in dropped.lines()
+
+
+def test_gaps_that_tell_the_group_or_the_outcome_are_a_leak():
+    plan = plan_of(people(income=lambda t: t["income"].mask(t["sex"] == "f")))
+    assert plan.account.excluded == {"income": "suspected leak: where it is missing nearly determines 'sex'"}
+    plan = plan_of(people(income=lambda t: t["income"].mask(t["ill"] == 1)))
+    assert (
+        plan.account.excluded["income"].endswith(" of its values are missing")
+        or "'ill'" in plan.account.excluded["income"]
+    )
+
+
+def test_an_identifier_that_repeats_is_left_out_with_advice():
+    table = pd.read_csv(shared_path("data", "open_university.csv"))
+    table["chosen"] = (table["studied_credits"] > 60).astype(int)
+    plan = plan_of(table, outcome="final_result", positive="Pass", group="gender")
+    assert list(plan.account.excluded) == ["id_student"]
+    assert plan.account.excluded["id_student"].endswith("give --clusters id_student")
+
+
+def test_amounts_are_no_identifiers():
+    table = pd.read_csv(shared_path("data", "german_credit.csv")).assign(chosen=lambda t: t["duration"] > 20)
+    plan = plan_of(table, outcome="class-label")
+    assert "credit-amount" in plan.inputs.X
+    assert not plan.account.excluded
+
+
+def test_what_follows_from_the_outcome_in_a_real_table_is_a_leak():
+    table = pd.read_csv(shared_path("data", "compas_two_years.csv")).assign(chosen=lambda t: t["decile_score"] > 4)
+    plan = plan_of(table, outcome="two_year_recid", group="race", groups=("African-American", "Caucasian"))
+    assert plan.account.excluded == {"is_recid": "suspected leak: by itself it nearly determines 'two_year_recid'"}
+
+
+def test_a_numeric_outcome_cut_at_a_threshold_is_a_copy():
+    rng = np.random.default_rng(1)
+    table = people(
+        ill=rng.normal(size=N),
+        high=lambda t: (t["ill"] > 0.5).map({True: "yes", False: "no"}),
+        third=lambda t: pd.cut(t["ill"], [-9, -0.4, 0.4, 9], labels=["low", "middle", "high"]).astype(str),
+    )
+    plan = plan_of(table, loss="squared")
+    for column in ("high", "third"):
+        assert plan.account.excluded[column] == "a copy of 'ill', cut at a threshold"
+
+
+def plain_balanced_accuracy(level, target):
+    """The definition: each level predicts the class in which it is relatively most common."""
+    classes = sorted(set(target))
+    counts = {c: sum(t == c for t in target) for c in classes}
+    pooled = ["rare" if sum(other == one for other in level) < FEW_ROWS else one for one in level]
+    guess = {}
+    for one in set(pooled):
+        share = {c: sum(a == one and t == c for a, t in zip(pooled, target, strict=True)) / counts[c] for c in classes}
+        guess[one] = max(classes, key=lambda c: share[c])
+    right = [sum(guess[a] == c for a, t in zip(pooled, target, strict=True) if t == c) / counts[c] for c in classes]
+    return sum(right) / len(classes)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_balanced_accuracy_against_a_plain_transcription(seed):
+    rng = np.random.default_rng(seed)
+    level = rng.choice(8, 150, p=[0.3, 0.2, 0.2, 0.1, 0.05, 0.05, 0.05, 0.05])
+    target = rng.integers(0, 2 + seed % 2, 150) * (level > 1)
+    assert balanced_accuracy(level, target) == pytest.approx(plain_balanced_accuracy(level.tolist(), target.tolist()))

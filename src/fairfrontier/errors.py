@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 __all__ = [
     "ERROR_CODES",
     "CapacityWarning",
+    "ColumnsWarning",
     "DroppedRowsWarning",
     "EmptySetWarning",
     "FairFrontierError",
@@ -25,6 +26,7 @@ __all__ = [
 ERROR_CODES: Mapping[str, str] = MappingProxyType(
     {
         "empty-data": "There are no rows, or no columns, to work with.",
+        "bad-index": "Row labels of pandas inputs repeat, so that rows in another order cannot be matched.",
         "length-mismatch": "Inputs that describe the same rows have different lengths or shapes.",
         "one-group": "Only one group is present; two are compared.",
         "too-many-groups": "More than two groups are present where two are compared.",
@@ -123,6 +125,10 @@ class GroupDeterminedWarning(FairFrontierWarning):
 
 class DroppedRowsWarning(FairFrontierWarning):
     """Rows were left out: with missing values, as asked, or of groups that a rule does not compare."""
+
+
+class ColumnsWarning(FairFrontierWarning):
+    """Covariates look like identifiers, or like copies or consequences of the outcome or the group."""
 
 
 class CapacityWarning(FairFrontierWarning):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, overload
@@ -13,12 +14,15 @@ from sklearn.base import BaseEstimator
 
 from .arrays import ArrayLike, FloatArray
 from .data.algorithms import Algorithms, Asked, Decisions, named_decisions
+from .data.aligning import aligned
 from .data.checks import check_alpha, check_n_jobs
+from .data.declared import read_declared
 from .data.groups import two_groups_needed
 from .data.losses import Loss, get_loss
 from .data.reading import Label, outcome_labels, read_column
 from .data.risks import Risks
 from .data.sample import Sample, make_sample
+from .data.suspects import warn_of_suspects
 from .errors import InputError, MissingDependencyError, NotFittedError
 from .fit import Fit, Learning, Options, Seeds, learn, read_bounds
 from .frontier.regret import Regret, check_refits
@@ -84,8 +88,13 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         Options of a learner preset, such as ``{"tune_on_folds": True}``.
     positive : label, optional
         The outcome counted as 1, for outcomes given as two labels.
-    missing : {"raise", "drop"}
-        What to do with rows that have missing values.
+    missing : {"keep", "raise", "drop"}
+        What to do with rows that have missing values. "keep": gaps in covariates are left to the learner (every learner
+        by name takes them), and others raise. "raise": any raises. "drop": such rows are left out and counted.
+    categorical, numeric : lists of columns, optional
+        Columns of a frame to be used as categories, and as quantities. By default text, booleans and pandas or polars
+        categories are categories, dates are numbers of days, and other numbers are quantities, but for a few
+        different integers whose relation to the outcome has no order: they are codes of categories.
     jitter : float
         Rotate nuisance pairs by a uniform angle of at most this many radians, for all-discrete covariates.
     n_jobs : int, optional
@@ -146,7 +155,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         folds: Any = None,
         learner_params: Mapping[str, Any] | None = None,
         positive: Any = None,
-        missing: str = "raise",
+        missing: str = "keep",
+        categorical: Sequence[Label] | None = None,
+        numeric: Sequence[Label] | None = None,
         jitter: float = 0.0,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -165,6 +176,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         self.learner_params = learner_params
         self.positive = positive
         self.missing = missing
+        self.categorical = categorical
+        self.numeric = numeric
         self.jitter = jitter
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -203,6 +216,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         -------
         FairFrontier
             Itself.
+
+        Notes
+        -----
+        Pandas columns with the row labels of X (of y, if X has none) in another order are matched by label, here and
+        when decisions are given later; other columns belong to the rows by position.
         """
         check_alpha(self.alpha)
         check_n_jobs(self.n_jobs)
@@ -222,18 +240,22 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             positive=self.positive,
             missing=self.missing,
             binary=loss.binary_outcome,
+            declared=read_declared(self.categorical, self.numeric),
         )
+        if sample.X is not None:
+            warn_of_suspects(sample.X, sample.y, sample.group, len(sample.groups))
         learned = learn(
             sample,
             loss,
             learner,
-            how=self._learning(),
+            how=replace(self._learning(), folds=aligned(self.folds, sample.index, "folds")),
             options=self._options(),
             seeds=Seeds.of(self.random_state),
             bounds=read_bounds(lower, upper, sample),
-            external=external_nuisance,
+            external=aligned(external_nuisance, sample.index, "external_nuisance"),
         )
-        classes = outcome_labels(read_column(y, "y").at(sample.rows), self.positive)
+        outcomes = read_column(aligned(y, sample.index, "y"), "y")
+        classes = outcome_labels(outcomes.at(sample.rows), self.positive)
         deployment = Deployment(learned, self._rule_parameters(), classes)
         self._learned, self._deployment, self.outcome_labels_ = learned, deployment, classes
         if learned.diagnostics is not None:
@@ -879,7 +901,17 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         return Learning(self.n_folds, self.n_rep, self.folds, self.jitter, self.bias_correction, self.n_refits)
 
     def _rule_parameters(self) -> dict[str, Any]:
-        names = ("loss", "learner", "learner_params", "positive", "n_folds", "n_jobs", "random_state")
+        names = (
+            "loss",
+            "learner",
+            "learner_params",
+            "positive",
+            "categorical",
+            "numeric",
+            "n_folds",
+            "n_jobs",
+            "random_state",
+        )
         return {name: value for name, value in self.get_params(deep=False).items() if name in names}
 
 

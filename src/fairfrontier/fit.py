@@ -11,6 +11,7 @@ import numpy as np
 from .arrays import ArrayLike, FloatArray, IntArray
 from .bootstrap.capped import CappedContext
 from .bootstrap.draws import Drawing, DrawingContext
+from .data.aligning import aligned
 from .data.checks import check_bounds, check_capacity, check_level, check_probabilities
 from .data.losses import Loss
 from .data.row_losses import RowLosses, row_losses
@@ -93,7 +94,7 @@ def read_bounds(lower: ArrayLike | None, upper: ArrayLike | None, sample: Sample
 def _at_rows(given: ArrayLike | None, sample: Sample, name: str) -> FloatArray | None:
     if given is None:
         return None
-    column = np.full(sample.n_given, given) if np.ndim(given) == 0 else given
+    column = np.full(sample.n_given, given) if np.ndim(given) == 0 else aligned(given, sample.index, name)
     return check_probabilities(column, name, sample.n_given, code="bad-bounds")[sample.rows]
 
 

@@ -10,12 +10,12 @@ import pandas as pd
 
 from ..arrays import AnyArray, FloatArray, IntArray
 from ..data.checks import check_probabilities
+from ..data.columns import as_labels, merged
 from ..data.losses import get_loss
 from ..data.messages import COMMAND_LINE
 from ..data.reading import label_codes, read_column
 from ..data.variables import Advice, check_decisions, check_names, read_outcome, read_scores, read_weights
 from ..errors import InputError
-from .columns import as_labels, merged, values_of
 from .request import AuditRequest
 
 FROM_SCORES = Advice("If they are scores, give --score with --threshold or --top instead.", "")
@@ -28,7 +28,7 @@ class Inputs:
     Attributes
     ----------
     X : DataFrame (n, p)
-        Covariates; text instead of categories.
+        Covariates, with dtypes that say what they are; text instead of categories.
     y : array (n,)
         Outcomes.
     group : array (n,)
@@ -51,6 +51,11 @@ class Inputs:
     score: pd.Series | None = None
     weights: FloatArray | None = None
     clusters: AnyArray | None = None
+
+
+def values_of(column: pd.Series, name: str) -> AnyArray:
+    """Return the values of a column without gaps as an array of numbers or objects; messages call it ``name``."""
+    return read_column(column.infer_objects(), name).values
 
 
 def outcome_of(used: pd.DataFrame, request: AuditRequest) -> FloatArray:

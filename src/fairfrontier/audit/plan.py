@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from ..data.columns import Kind, as_labels, kind_of
+from ..data.declared import Declared, declared_column
 from ..data.messages import printable
-from .columns import as_labels
 from .inputs import Inputs, algorithms_of, clusters_of, outcome_of, weights_of
 from .request import AuditRequest
 from .roles import Roles, find_roles
@@ -21,6 +22,8 @@ from .rows import Rows, complete_rows
 from .screening import Screening, screen_columns
 from .table import TableFile
 
+MOST_LOST = 0.05
+"""A larger share of rows dropped for missing values is warned about."""
 MOST_OF_TOP = 0.9
 """If --top selects less than this part of the share asked for, that is noted."""
 
@@ -41,6 +44,11 @@ class Account:
     other_groups : mapping of labels to counts
         Rows of groups that are not compared.
     categories : mapping of text covariates to the number of their values
+    kinds : mapping of covariates to words
+        How those are used that are not used as they stand, and why.
+    gaps : mapping of covariates to numbers of rows in which they are missing
+    lost : float
+        Share of the rows that are dropped because a value is missing.
     """
 
     roles: Mapping[str, str]
@@ -50,6 +58,9 @@ class Account:
     dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     other_groups: Mapping[str, int] = field(default_factory=dict)
     categories: Mapping[str, int] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    gaps: Mapping[str, int] = field(default_factory=dict)
+    lost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +80,11 @@ class AuditPlan:
         last = f"Rows used   {len(self.inputs.y):,} of {read:,}"
         return [printable(line) for line in (first, *lines, last)]
 
+    def declared_numbers(self, with_score: bool) -> list[str]:
+        """Return the covariates that are read as quantities, and the score if it is one of them."""
+        floats = [str(c) for c in self.inputs.X.columns if pd.api.types.is_float_dtype(self.inputs.X[c].dtype)]
+        return floats + ([str(self.request.score)] if with_score and self.request.score is not None else [])
+
     def _used(self) -> list[str]:
         inputs, categories = self.inputs, self.account.categories
         sizes = [f"{label} {np.count_nonzero(inputs.group == label):,}" for label in inputs.groups]
@@ -79,7 +95,11 @@ class AuditPlan:
         lines.append(f"Selected    {', '.join(rates)}")
         lines.append(f"Covariates  {len(covariates)}: {', '.join(covariates)}")
         if categories:
-            lines.append("Encoding    text and categories become indicators, one for each value")
+            lines.append("Encoding    text and categories become indicators, one for each value that is not rare")
+        lines += [f"Kind        {column}: {words}" for column, words in self.account.kinds.items()]
+        if self.account.gaps:
+            gaps = ", ".join(f"{column} {count:,}" for column, count in self.account.gaps.items())
+            lines.append(f"Gaps        {gaps} rows; kept, and left to the learner (--missing drop leaves them out)")
         if inputs.score is not None:
             how = "used" if self.request.score_as_feature else "not used"
             lines.append(f"            The score is {how} as a covariate; the verdict is shown both ways.")
@@ -98,7 +118,14 @@ class AuditPlan:
         for reason, counts in self.account.dropped.items():
             by_group = ", ".join(f"{label} {count:,}" for label, count in counts.items())
             lines.append(f"Dropped     {sum(counts.values()):,} rows, {reason} ({by_group})")
-        return lines
+        return lines + [f"WARNING     {text}" for text in self.warnings()]
+
+    def warnings(self) -> list[str]:
+        """Say what about the rows calls for caution."""
+        lost = self.account.lost
+        if lost <= MOST_LOST:
+            return []
+        return [f"{lost:.0%} of the rows are dropped because a value is missing; the others may not be like them"]
 
 
 def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
@@ -108,21 +135,24 @@ def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
     roles = find_roles(table, request)
     rows = complete_rows(table, roles, request)
     screening = screen_columns(table, roles, rows, request)
-    for column in screening.covariates:
+    for column in screening.covariates if request.missing == "drop" else ():
         rows = rows.drop(table[column].isna().to_numpy(), f"{column} is missing")
     rows.check_groups()
-    inputs = read_inputs(table, rows, screening.covariates, request)
+    inputs = read_inputs(table, rows, screening.covariates, request, roles.declared)
     return AuditPlan(
         file=file, request=request, inputs=inputs, account=make_account(roles, rows, screening, inputs, request)
     )
 
 
-def read_inputs(table: pd.DataFrame, rows: Rows, covariates: tuple[str, ...], request: AuditRequest) -> Inputs:
+def read_inputs(
+    table: pd.DataFrame, rows: Rows, covariates: tuple[str, ...], request: AuditRequest, declared: Declared
+) -> Inputs:
     """Read what is fitted and tested, in the rows in use."""
     used = table.loc[rows.used]
     X = used[list(covariates)].reset_index(drop=True).infer_objects()
     for column in covariates:
-        if not pd.api.types.is_numeric_dtype(X[column]):
+        X[column] = declared_column(X[column], declared)
+        if kind_of(X[column]) is Kind.CATEGORY:
             X[column] = as_labels(X[column])
     return Inputs(
         X=X,
@@ -138,7 +168,8 @@ def read_inputs(table: pd.DataFrame, rows: Rows, covariates: tuple[str, ...], re
 
 def make_account(roles: Roles, rows: Rows, screening: Screening, inputs: Inputs, request: AuditRequest) -> Account:
     """Describe where the inputs come from."""
-    text = [column for column in inputs.X.columns if not pd.api.types.is_numeric_dtype(inputs.X[column])]
+    text = [column for column in inputs.X.columns if kind_of(inputs.X[column]) is Kind.CATEGORY]
+    gaps = inputs.X.isna().sum()
     return Account(
         roles=roles.by_column,
         excluded=screening.excluded,
@@ -147,6 +178,9 @@ def make_account(roles: Roles, rows: Rows, screening: Screening, inputs: Inputs,
         dropped=rows.dropped,
         other_groups=rows.other_groups,
         categories={column: int(inputs.X[column].nunique()) for column in text},
+        kinds=screening.kinds,
+        gaps={str(column): int(count) for column, count in gaps.items() if count},
+        lost=rows.lost,
     )
 
 

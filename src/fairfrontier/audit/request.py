@@ -22,6 +22,8 @@ Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str] | None
 T = TypeVar("T")
 CHOOSE_TWO = "Choose two of them: --groups A,B."
 """How to choose groups if there are more than two."""
+MISSING = ("keep", "drop")
+"""What may be done with rows in which covariates are missing."""
 LARGEST = 2**63 - 1
 """The largest integer that an option takes; TOML files hold none that are larger."""
 
@@ -60,6 +62,13 @@ class AuditRequest:
         (), "Columns to use as covariates, separated by commas; repeatable. Without it: all that are suitable."
     )
     exclude: tuple[str, ...] = _option((), "Columns to exclude from the covariates, separated by commas; repeatable.")
+    categorical: tuple[str, ...] = _option(
+        (), "Columns of categories, such as codes, separated by commas; repeatable. Without it: text, and codes found."
+    )
+    numeric: tuple[str, ...] = _option((), "Columns of quantities, never taken for codes of categories; repeatable.")
+    missing: str = _option(
+        "keep", "Rows in which covariates are missing: keep, for the learner to deal with, or drop them."
+    )
     groups: tuple[str, ...] = _option((), "The two groups to compare: A,B; or give the option twice.", split=True)
     positive: str | None = _option(None, "Label of the outcome that counts as 1.")
     score_as_feature: bool = _option(False, "Whether rules may use the score as a covariate.")
@@ -230,6 +239,8 @@ def _check_names(request: AuditRequest) -> None:
     from ..data.losses import get_loss
     from ..learning.learners import resolve_learner
 
+    if request.missing not in MISSING:
+        raise InputError("bad-option", f"--missing must be {' or '.join(MISSING)}; got {request.missing!r}.")
     get_loss(request.loss, COMMAND_LINE)
     resolve_learner(request.learner)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ..data.messages import did_you_mean, listed
+from ..data.declared import NOTHING, Declared, read_declared
+from ..data.messages import COMMAND_LINE, did_you_mean, listed
 from ..errors import InputError
 from .request import AuditRequest
 
@@ -26,12 +27,15 @@ class Roles:
         Whether the candidates were named in the request.
     unwanted : tuple of columns
         Those excluded in the request.
+    declared : Declared
+        Columns declared as categories, and as quantities.
     """
 
     by_column: Mapping[str, str]
     candidates: tuple[str, ...]
     named: bool
     unwanted: tuple[str, ...]
+    declared: Declared = NOTHING
 
 
 def find_roles(table: pd.DataFrame, request: AuditRequest) -> Roles:
@@ -52,7 +56,22 @@ def find_roles(table: pd.DataFrame, request: AuditRequest) -> Roles:
         candidates=tuple(features or others),
         named=bool(features),
         unwanted=tuple(column for column in exclude if column not in roles),
+        declared=_declared(table, request, (*roles, *exclude)),
     )
+
+
+def _declared(table: pd.DataFrame, request: AuditRequest, others: Iterable[str]) -> Declared:
+    """Read which columns are categories and which are quantities; those with a role, or left out, are neither."""
+    lists = [_split_names(table, given, f"--{name}") for name, given in _kinds(request).items()]
+    for name, columns in zip(_kinds(request), lists, strict=True):
+        for column in columns:
+            if column in others:
+                raise InputError("bad-features", f"--{name} names {column!r}, which is not among the covariates.")
+    return read_declared(lists[0], lists[1], COMMAND_LINE)
+
+
+def _kinds(request: AuditRequest) -> dict[str, tuple[str, ...]]:
+    return {"categorical": request.categorical, "numeric": request.numeric}
 
 
 def _by_column(table: pd.DataFrame, request: AuditRequest) -> dict[str, str]:

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import AnyArray, BoolArray, IntArray
+from ..data.columns import as_labels
 from ..data.groups import outside_groups, read_groups, two_groups_needed
 from ..data.messages import COMMAND_LINE
 from ..data.reading import read_column
 from ..errors import InputError
-from .columns import as_labels
 from .request import CHOOSE_TWO, AuditRequest
 from .roles import Roles
 
@@ -55,6 +55,12 @@ class Rows:
         labels, counts = np.unique(self.label[lost].astype(str), return_counts=True)
         by_group = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
         return replace(self, used=self.used & ~gaps, dropped={**self.dropped, reason: by_group})
+
+    @property
+    def lost(self) -> float:
+        """Share of the rows of the groups compared that are dropped because a value is missing."""
+        dropped = sum(sum(counts.values()) for counts in self.dropped.values())
+        return dropped / max(1, dropped + int(self.used.sum()))
 
     def check_groups(self) -> None:
         """Refuse rows in use that leave a group, or everything, empty."""

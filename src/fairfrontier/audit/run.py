@@ -137,7 +137,8 @@ def run_audit(
         )
     noted = [f"{column}: {what}." for column, what in plan.account.noted.items()]
     elsewhere = [f"In a run that does not determine the verdict: {text}" for text in sorted(beside - early - late)]
-    told = (*sorted(early), *failures, *sorted(late - early), *elsewhere, *noted)
+    lost = [f"{text}." for text in plan.warnings()]
+    told = (*sorted(early), *failures, *sorted(late - early), *elsewhere, *noted, *lost)
     return Audit(replace(record, warnings=told), ff, plan)
 
 
@@ -152,6 +153,7 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         n_boot=request.draws,
         alpha=request.alpha,
         groups=plan.inputs.groups,
+        numeric=plan.declared_numbers(variant.with_score),
         n_jobs=n_jobs,
         random_state=variant.seed,
     )
@@ -241,6 +243,8 @@ def _source(plan: AuditPlan) -> Source:
         dropped_by_reason={reason: dict(counts) for reason, counts in plan.account.dropped.items()},
         other_groups=dict(plan.account.other_groups),
         categories=dict(plan.account.categories),
+        kinds=dict(plan.account.kinds),
+        gaps=dict(plan.account.gaps),
     )
 
 

@@ -8,10 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..data.columns import Kind, judge_codes, numbers_of
+from ..data.declared import declared_column
 from ..data.losses import get_loss
+from ..data.messages import COMMAND_LINE
+from ..data.suspects import (
+    Candidate,
+    Reference,
+    area_under_curve,
+    copy_reason,
+    identifier_reason,
+    leak_reason,
+    make_candidate,
+)
 from ..errors import InputError
-from .columns import FEW_ROWS, area_under_curve, dates, hashable, is_copy, largest_area
 from .inputs import algorithms_of, outcome_of
 from .request import AuditRequest
 from .roles import Roles
@@ -20,48 +30,11 @@ from .rows import Rows
 MOST_CATEGORIES = 100
 """Text columns with more different values are left out."""
 MOST_MISSING = 0.5
-"""Covariates with a larger share of missing values are left out; otherwise rows with gaps are dropped."""
-LEAK_AREA = 0.995
-"""From this area under the curve for outcome or group on, a covariate is suspected to be a leak."""
+"""Covariates with a larger share of missing values are left out."""
 STRONG_AREA = 0.95
 """From this area under the curve for the outcome on, a covariate is noted as a very good predictor."""
 SCORE_AREA = 0.9999
 """From this area under the curve for the decisions on, a covariate is noted as the score behind them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """What covariates are compared with: columns with a role, outcome if it is 0/1, groups and decisions."""
-
-    columns: Mapping[str, pd.Series]
-    outcome: FloatArray | None
-    outcome_name: str
-    group_codes: IntArray
-    group_name: str
-    n_groups: int
-    decisions: Mapping[str, FloatArray]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A column that may become a covariate: its values without gaps, where they are, and how many differ."""
-
-    values: pd.Series
-    present: BoolArray
-    comparable: bool
-    different: int
-
-    @property
-    def numeric(self) -> bool:
-        """Whether the values are numbers."""
-        return bool(pd.api.types.is_numeric_dtype(self.values))
-
-
-def make_candidate(column: pd.Series) -> Candidate:
-    """Look at a column."""
-    values = column.dropna().infer_objects()
-    comparable = hashable(values)
-    return Candidate(values, column.notna().to_numpy(), comparable, int(values.nunique()) if comparable else 0)
 
 
 def _unusable(candidate: Candidate, reference: Reference) -> str:
@@ -70,15 +43,11 @@ def _unusable(candidate: Candidate, reference: Reference) -> str:
         return "all of its values are missing"
     if not candidate.comparable:
         return "its values are lists or the like"
-    if candidate.different < 2:
-        return "constant"
-    if pd.api.types.is_datetime64_any_dtype(values) or pd.api.types.is_timedelta64_dtype(values):
-        return "a date or duration; turn it into a number, such as days since a date"
-    return ""
+    return "constant" if candidate.different < 2 else ""
 
 
 def _infinite(candidate: Candidate, reference: Reference) -> str:
-    infinite = candidate.numeric and not np.isfinite(candidate.values.to_numpy(dtype=float)).all()
+    infinite = candidate.numeric and not np.isfinite(numbers_of(candidate.values)).all()
     return "it has infinite values" if infinite else ""
 
 
@@ -88,41 +57,9 @@ def _mostly_missing(candidate: Candidate, reference: Reference) -> str:
     return f"{gaps / len(candidate.present):.0%} of its values are missing" if mostly else ""
 
 
-def _copy(candidate: Candidate, reference: Reference) -> str:
-    values, present = candidate.values, candidate.present
-    for name, column in reference.columns.items():
-        if is_copy(values, column[present]):
-            return f"a copy of {name!r}, possibly with other labels"
-    for name, decisions in reference.decisions.items():
-        if is_copy(values, pd.Series(decisions[present], index=values.index)):
-            return f"a copy of the decisions {name!r}"
-    return ""
-
-
-def _date_as_text(candidate: Candidate, reference: Reference) -> str:
-    is_date = not candidate.numeric and dates(candidate.values)
-    return "a date; turn it into a number, such as days since a date" if is_date else ""
-
-
-def _identifier(candidate: Candidate, reference: Reference) -> str:
-    values = candidate.values
-    integers = not candidate.numeric or bool((values.to_numpy(dtype=float) % 1.0 == 0.0).all())
-    distinct = candidate.different == len(values) and len(candidate.present) >= FEW_ROWS
-    return "every value is different: an identifier" if integers and distinct else ""
-
-
 def _free_text(candidate: Candidate, reference: Reference) -> str:
-    many = not candidate.numeric and candidate.different > MOST_CATEGORIES
+    many = candidate.kind is Kind.CATEGORY and candidate.different > MOST_CATEGORIES
     return f"text with {candidate.different:,} different values" if many else ""
-
-
-def _leak(candidate: Candidate, reference: Reference) -> str:
-    values, present = candidate.values, candidate.present
-    if reference.outcome is not None and area_under_curve(values, reference.outcome[present]) >= LEAK_AREA:
-        return f"suspected leak: by itself it nearly determines {reference.outcome_name!r}"
-    if largest_area(values, reference.group_codes[present], reference.n_groups) >= LEAK_AREA:
-        return f"suspected leak: by itself it nearly determines {reference.group_name!r}"
-    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +80,10 @@ SCREENS = (
     Screen(_unusable, mistake=False, named_too=True),
     Screen(_infinite, mistake=True, named_too=True),
     Screen(_mostly_missing, mistake=False, named_too=True),
-    Screen(_copy, mistake=True, named_too=True),
-    Screen(_date_as_text, mistake=False, named_too=False),
-    Screen(_identifier, mistake=False, named_too=False),
+    Screen(copy_reason, mistake=True, named_too=True),
+    Screen(identifier_reason, mistake=False, named_too=False),
     Screen(_free_text, mistake=False, named_too=False),
-    Screen(_leak, mistake=True, named_too=False),
+    Screen(leak_reason, mistake=True, named_too=False),
 )
 """Reasons to leave a column out; the first that applies is reported."""
 
@@ -185,26 +121,32 @@ class Screening:
     """The covariates, and the columns that are left out or need a remark.
 
     ``excluded`` maps columns to the reasons why they are left out; those in ``warned`` look like mistakes. ``noted``
-    maps covariates to remarks.
+    maps covariates to remarks, and ``kinds`` maps those that are not used as they stand to words on how they are used.
     """
 
     covariates: tuple[str, ...]
     excluded: Mapping[str, str]
     warned: tuple[str, ...]
     noted: Mapping[str, str]
+    kinds: Mapping[str, str]
 
 
 def make_reference(table: pd.DataFrame, roles: Roles, rows: Rows, request: AuditRequest) -> Reference:
     """Gather what covariates are compared with, in the rows in use."""
     used = table.loc[rows.used]
+    binary = get_loss(request.loss).binary_outcome
+    outcome = outcome_of(used, request)
     return Reference(
         columns={column: used[column] for column in roles.by_column},
-        outcome=outcome_of(used, request) if get_loss(request.loss).binary_outcome else None,
+        outcome=outcome if binary else None,
         outcome_name=request.outcome,
         group_codes=rows.code[rows.used],
         group_name=request.group,
         n_groups=len(rows.groups),
         decisions=algorithms_of(used, request, np.flatnonzero(rows.used)),
+        numbers=None if binary else outcome,
+        others=used,
+        interface=COMMAND_LINE,
     )
 
 
@@ -212,9 +154,10 @@ def screen_columns(table: pd.DataFrame, roles: Roles, rows: Rows, request: Audit
     """Decide on every candidate, from the rows in use."""
     reference = make_reference(table, roles, rows, request)
     excluded = dict.fromkeys(roles.unwanted, "named in --exclude")
-    warned, noted, covariates = [], {}, []
+    warned, noted, kinds, covariates = [], {}, {}, []
     for column in roles.candidates:
-        candidate = make_candidate(table.loc[rows.used, column])
+        shown = declared_column(table.loc[rows.used, column], roles.declared)
+        candidate = make_candidate(shown)
         reason, mistake = reason_to_exclude(candidate, reference, roles.named)
         if reason:
             excluded[column] = reason
@@ -223,9 +166,29 @@ def screen_columns(table: pd.DataFrame, roles: Roles, rows: Rows, request: Audit
         covariates.append(column)
         if remark := remarks(candidate, reference):
             noted[column] = remark
+        if words := kind_in_words(shown, candidate, reference):
+            kinds[column] = words
     if not covariates:
         raise _no_covariate(excluded.items())
-    return Screening(tuple(covariates), excluded, tuple(warned), noted)
+    return Screening(tuple(covariates), excluded, tuple(warned), noted, kinds)
+
+
+def kind_in_words(column: pd.Series, candidate: Candidate, reference: Reference) -> str:
+    """Say how a covariate is used, and why, unless that is plain; from all rows, while learners decide on their own."""
+    if candidate.kind is Kind.DATE or candidate.kind is Kind.DURATION:
+        return "dates, used as numbers of days" if candidate.kind is Kind.DATE else "durations, used as numbers of days"
+    if candidate.kind is not Kind.INTEGER:
+        return ""
+    values = numbers_of(column)
+    outcome = reference.numbers if reference.outcome is None else reference.outcome
+    for name, target in ((reference.outcome_name, outcome), (reference.group_name, reference.group_codes)):
+        codes = judge_codes(values, target)
+        if codes.coded:
+            return (
+                f"{codes.n_levels} integers, used as codes of categories: {name!r} neither rises nor falls with them "
+                f"(p = {codes.p_value:.1g}); --numeric {candidate.name} if they are quantities"
+            )
+    return ""
 
 
 def _no_covariate(excluded: Iterable[tuple[str, str]]) -> InputError:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import ArrayLike, FloatArray
 from ..errors import InputError
+from .aligning import aligned
 from .checks import check_length, check_probabilities, check_risks
 from .reading import Column, read_column
 from .sample import Sample
@@ -106,6 +107,7 @@ def _read_decisions(
     name: str, values: ArrayLike, sample: Sample, randomised: bool, threshold: float | None
 ) -> FloatArray:
     label = f"decisions of {name!r}" if name != ALONE else "decisions"
+    values = aligned(values, sample.index, label)
     if threshold is None:
         checked = check_probabilities(values, label, sample.n_given, code="bad-decisions", advice=ADVICE.scores)
         a = checked[sample.rows]

@@ -24,6 +24,8 @@ FEWEST_CODES, MOST_CODES = 3, 50
 """Integers with fewer or more different values are never taken for codes: two need no order, many are quantities."""
 ROWS_PER_CODE = 20
 """Rows per value, on average, from which on integers may be taken for codes."""
+FIRST_VALUES = 10_000
+"""Values that are looked at first, to tell quickly that there are too many."""
 RARE = 10
 """Values with fewer rows say nothing about order."""
 STRICT, LAX = 1e-3, 0.05
@@ -93,7 +95,9 @@ def numbers_of(column: pd.Series) -> FloatArray:
 def holds_integers(values: FloatArray) -> bool:
     """Whether all numbers that are not missing are integers, small enough to be told apart."""
     present = values[~np.isnan(values)]
-    return bool(((present % 1.0 == 0.0) & (np.abs(present) < LARGEST_INTEGER)).all())
+    if (np.abs(present) >= LARGEST_INTEGER).any():
+        return False
+    return bool((present % 1.0 == 0.0).all())
 
 
 # --- integers that are codes ---------------------------------------------------------------------------------
@@ -108,7 +112,7 @@ class Codes:
     coded : bool
         The verdict.
     n_levels : int
-        Number of different values.
+        Number of different values; where they are too many, only those found before that is plain.
     gaps : bool
         Whether the distances between neighbouring values, of those with enough rows, differ.
     p_value : float
@@ -121,7 +125,7 @@ class Codes:
     p_value: float
 
 
-def judge_codes(values: FloatArray, y: FloatArray | None) -> Codes:
+def judge_codes(values: FloatArray, y: FloatArray | IntArray | None) -> Codes:
     """Judge whether integers are codes: few values, enough rows of each, and an outcome that has no order in them.
 
     Parameters
@@ -135,6 +139,9 @@ def judge_codes(values: FloatArray, y: FloatArray | None) -> Codes:
     -------
     Codes
     """
+    first = pd.unique(values[:FIRST_VALUES])
+    if len(first) > MOST_CODES + 1:  # one of them may stand for those that are missing
+        return Codes(False, len(first), False, 1.0)
     present = ~np.isnan(values)
     levels, level = np.unique(values[present], return_inverse=True)
     count = np.bincount(level, minlength=len(levels))
@@ -147,7 +154,7 @@ def judge_codes(values: FloatArray, y: FloatArray | None) -> Codes:
     return Codes(p < (LAX if gaps else STRICT), len(levels), bool(gaps), p)
 
 
-def no_order_p_value(level: IntArray, y: FloatArray) -> float:
+def no_order_p_value(level: IntArray, y: AnyArray) -> float:
     """Return the p-value of the hypothesis that the outcome rises, or that it falls, with the level.
 
     Of an outcome of few values, the odds of each against the most common one are tested, with Bonferroni's correction.
@@ -228,6 +235,11 @@ def as_labels(column: pd.Series) -> pd.Series:
 
 def _text(value: object) -> str:
     return str(value).replace("\0", "\\0")
+
+
+def merged(column: pd.Series) -> bool:
+    """Whether a column was read as numbers so large that neighbouring integers became equal."""
+    return pd.api.types.is_float_dtype(column) and bool((column.abs() >= LARGEST_INTEGER).any())
 
 
 def hashable(values: pd.Series) -> bool:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..arrays import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from ..errors import InputError
+from .declared import NOTHING, Declared, as_declared, check_columns
 from .messages import shown
 
 Label: TypeAlias = Hashable
@@ -98,8 +99,11 @@ class Covariates:
         return array
 
 
-def read_covariates(X: ArrayLike) -> Covariates:
-    """Read a frame of any library narwhals knows, or a two-dimensional array of numbers."""
+def read_covariates(X: ArrayLike, declared: Declared = NOTHING) -> Covariates:
+    """Read a frame of any library narwhals knows, or a two-dimensional array of numbers.
+
+    ``declared``: which columns of a frame are categories, and which are quantities.
+    """
     try:
         native = nw.from_native(X, pass_through=True, allow_series=True)
     except nw.exceptions.DuplicateError as error:
@@ -107,13 +111,18 @@ def read_covariates(X: ArrayLike) -> Covariates:
     if isinstance(native, nw.LazyFrame):
         raise InputError("bad-features", "X is a lazy frame; its rows are needed: pass X.collect().")
     if isinstance(native, nw.DataFrame):
-        return _read_frame(native)
+        return _read_frame(native, declared)
     if isinstance(native, nw.Series):
         raise InputError("bad-features", "X is a single column; pass a frame: X.to_frame().")
+    if declared:
+        raise InputError(
+            "bad-features",
+            "`categorical` and `numeric` name columns of a frame, and X is an array: pass a pandas or polars frame.",
+        )
     return _read_array(X)
 
 
-def _read_frame(frame: "nw.DataFrame[Any]") -> Covariates:
+def _read_frame(frame: "nw.DataFrame[Any]", declared: Declared) -> Covariates:
     native = frame.to_native()
     if not frame.columns:
         raise InputError("empty-data", "X has no columns. Pass at least one covariate.")
@@ -129,14 +138,21 @@ def _read_frame(frame: "nw.DataFrame[Any]") -> Covariates:
         column = _from_narwhals(series)
         if column.missing.any():
             gaps[f"X[{name!r}]"] = column.missing
-        columns[name] = _pandas_column(series, column.values)
-    if isinstance(native, pd.DataFrame):  # already as wanted, with every kind of column kept
-        return Covariates(native, gaps)
-    return Covariates(pd.DataFrame(columns), gaps)
+        columns[name] = _pandas_column(series, column)
+    check_columns(declared, columns)
+    # a pandas frame is already as wanted, with every kind of column kept
+    table = native if isinstance(native, pd.DataFrame) else pd.DataFrame(columns)
+    return Covariates(as_declared(table, declared), gaps)
 
 
-def _pandas_column(series: "nw.Series[Any]", values: NDArray[Any]) -> "pd.Series[Any] | pd.Categorical":
-    """Column of a pandas frame: categories stay categories, strings become objects."""
+def _pandas_column(series: "nw.Series[Any]", column: Column) -> "pd.Series[Any] | pd.Categorical":
+    """Column of a pandas frame: categories stay categories, strings become objects, gaps stay gaps."""
+    values = column.values
+    if column.missing.any() and values.dtype.kind in "iuf":
+        kept = values.astype(np.float64) if values.dtype.kind == "f" else values
+        gaps = pd.Series(kept, dtype="Float64" if values.dtype.kind == "f" else "Int64").mask(column.missing)
+        return gaps.astype(np.float64) if values.dtype.kind == "f" else gaps
+    values = pd.Series(values).mask(column.missing).to_numpy() if values.dtype.kind in "mM" else column.with_none()
     if isinstance(series.dtype, nw.Enum):  # an Enum says its own order of categories
         return pd.Categorical(values, categories=list(series.dtype.categories))
     if series.dtype == nw.Categorical:
@@ -166,6 +182,8 @@ def _read_array(X: ArrayLike) -> Covariates:
         numbers_[~absent] = to_float(array[~absent], "X", "bad-features", advice)
     else:
         numbers_ = to_float(array, "X", "bad-features", advice)
+    if isinstance(X, np.ma.MaskedArray):
+        numbers_ = np.where(absent, np.nan, numbers_)
     gaps = {f"X[:, {j}]": absent[:, j] for j in np.flatnonzero(absent.any(axis=0))}
     return Covariates(numbers_, gaps)
 

@@ -9,6 +9,8 @@ import pandas as pd
 
 from ..arrays import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from ..errors import DroppedRowsWarning, InputError
+from .aligning import aligned, index_of
+from .declared import NOTHING, Declared
 from .groups import Groups, by_group, make_groups, outside_groups, read_groups
 from .reading import (
     Column,
@@ -20,6 +22,9 @@ from .reading import (
     read_covariates,
 )
 from .variables import read_outcome, read_weights
+
+NEEDED = ("y", "sensitive_features")
+"""Columns that every sample has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class Sample:
         Positions of these rows in the users' input.
     weighted : bool
         Whether weights were given.
+    index : Index or None
+        Labels of all rows of the users' input, if they had some: columns given later are matched by them.
     """
 
     y: FloatArray
@@ -63,6 +70,7 @@ class Sample:
     left_out: Mapping[Label, int]
     rows: IntArray
     weighted: bool
+    index: pd.Index | None = None
 
     @property
     def n_obs(self) -> int:
@@ -143,6 +151,7 @@ def make_sample(
     positive: Label | None = None,
     missing: str = "raise",
     binary: bool = False,
+    declared: Declared = NOTHING,
 ) -> Sample:
     """Read and check users' data.
 
@@ -161,24 +170,34 @@ def make_sample(
         Sampling weights; labels of clusters; names of rows.
     positive : label, optional
         The outcome to be coded 1; the other one is coded 0.
-    missing : {"raise", "drop"}
-        What to do with rows that have missing values.
+    missing : {"raise", "drop", "keep"}
+        What to do with rows that have missing values; "keep" keeps those of covariates, and raises for others.
     binary : bool
         Whether the loss needs an outcome coded 0/1.
+    declared : Declared
+        Which columns of X are categories, and which are quantities.
 
     Returns
     -------
     Sample
+
+    Notes
+    -----
+    Pandas columns with the row labels of X (of y, if X has none) in another order are matched by label.
     """
-    if missing not in ("raise", "drop"):
-        raise InputError("bad-option", f'missing must be "raise" or "drop"; got {missing!r}.')
-    given = _read_columns(X, {"y": y, "sensitive_features": sensitive_features}, sample_weight, clusters, ids)
+    if missing not in ("keep", "raise", "drop"):
+        raise InputError("bad-option", f'missing must be "keep", "raise" or "drop"; got {missing!r}.')
+    index = index_of(X, y)
+    roles = {"y": y, "sensitive_features": sensitive_features}
+    roles |= {"sample_weight": sample_weight, "clusters": clusters, "ids": ids}  # type: ignore[dict-item]
+    given = _read_columns(None if X is None else read_covariates(X, declared), roles, index)
     columns, group = given.columns, given.columns["sensitive_features"]
     outside = outside_groups(group, groups)
     kept = np.ones(given.n_rows, dtype=bool)
     for positions in outside.values():
         kept[positions] = False
-    rows, dropped = _complete_rows({name: gap & kept for name, gap in given.gaps().items()}, kept, group, missing)
+    gaps = given.gaps(with_covariates=missing != "keep")
+    rows, dropped = _complete_rows({name: gap & kept for name, gap in gaps.items()}, kept, group, missing)
 
     codes, labels = read_groups(group.at(rows), groups)
     outcome = read_outcome(columns["y"].at(rows), positive=positive, binary=binary)
@@ -200,6 +219,7 @@ def make_sample(
         left_out={label: len(positions) for label, positions in outside.items()},
         rows=rows,
         weighted="sample_weight" in columns,
+        index=index,
     )
 
 
@@ -214,24 +234,17 @@ class _Given:
     def n_rows(self) -> int:
         return int(self.columns["y"].values.size)
 
-    def gaps(self) -> dict[str, BoolArray]:
+    def gaps(self, with_covariates: bool) -> dict[str, BoolArray]:
         """Return where values are missing that are needed, by name."""
         gaps = {name: column.missing for name, column in self.columns.items() if name != "ids"}
-        return gaps if self.covariates is None else gaps | self.covariates.missing
+        return gaps | self.covariates.missing if self.covariates is not None and with_covariates else gaps
 
 
 def _read_columns(
-    X: ArrayLike | None,
-    needed: Mapping[str, ArrayLike],
-    sample_weight: ArrayLike | None,
-    clusters: ArrayLike | None,
-    ids: ArrayLike | None,
+    covariates: Covariates | None, roles: Mapping[str, ArrayLike | None], index: pd.Index | None
 ) -> _Given:
-    covariates = None if X is None else read_covariates(X)
-    columns = {name: read_column(values, name) for name, values in needed.items()}
-    for name, values in (("sample_weight", sample_weight), ("clusters", clusters), ("ids", ids)):
-        if values is not None:
-            columns[name] = read_column(values, name)
+    given = {name: values for name, values in roles.items() if values is not None or name in NEEDED}
+    columns = {name: read_column(aligned(values, index, name), name) for name, values in given.items()}
     lengths = {} if covariates is None else {"X": len(covariates.table)}
     lengths |= {name: column.values.size for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -256,7 +269,7 @@ def _complete_rows(
     per_column = ", ".join(f"{name} ({int(gap.sum())})" for name, gap in gaps.items() if gap.any())
     per_group = ", ".join(f"{label!r}: {count}" for label, count in dropped.items())
     affected = f"{int(incomplete.sum())} of {incomplete.size} rows (by group: {per_group})"
-    if missing == "raise":
+    if missing != "drop":
         raise InputError(
             "missing-values",
             f"Missing values in {per_column}: {affected}. "

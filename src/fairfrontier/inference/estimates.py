@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import ArrayLike, FloatArray
+from ..data.aligning import aligned
 from ..data.checks import check_probabilities
 from ..data.risks import Risks
 from ..fit import Fit
@@ -20,7 +21,8 @@ from ..frontier.support import group_means
 def risks(fit: Fit, decisions: ArrayLike) -> Risks:
     """Mean loss of an algorithm in each group, with standard errors; see `FairFrontier.risks`."""
     s = fit.sample
-    a = check_probabilities(decisions, "decisions", s.n_given, code="bad-decisions")[s.rows]
+    given = aligned(decisions, s.index, "decisions")
+    a = check_probabilities(given, "decisions", s.n_given, code="bad-decisions")[s.rows]
     risk, covariance = group_means(fit.row_losses.of(a), s.group, s.weight, s.clusters, n_groups=len(s.groups))
     return Risks(s.groups.labels, risk, np.sqrt(np.diag(covariance)), fit.group_means(a))
 

@@ -8,6 +8,7 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 
 from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
+from ..data.columns import Kind, days_of, kind_of, numbers_of
 from ..data.reading import Label, Table
 from ..data.result import PlainDict, Result, plain_items
 from ..errors import GroupDeterminedWarning, MarginWarning
@@ -282,17 +283,21 @@ def largest_strip_share(angle: FloatArray, length: FloatArray, weight: FloatArra
 def all_discrete(X: Table) -> bool:
     """Tell whether every covariate is non-numeric or has few distinct values: at most n/10, from 20 to 500."""
     most = min(max(20, len(X) // 10), 500)
-    return all(not numeric or len(np.unique(values)) <= most for _, values, numeric in _columns(X))
+    return all(not numeric or len(pd.unique(values)) <= most for _, values, numeric in _columns(X))
 
 
 def _columns(X: Table) -> list[tuple[Label, AnyArray, bool]]:
     """Name, values and whether numeric, of every column."""
     if isinstance(X, pd.DataFrame):
-        return [
-            (name, X.iloc[:, j].to_numpy(), bool(pd.api.types.is_numeric_dtype(X.dtypes.iloc[j])))
-            for j, name in enumerate(X.columns)
-        ]
+        return [_column(name, X.iloc[:, j]) for j, name in enumerate(X.columns)]
     return [(j, X[:, j], True) for j in range(X.shape[1])]
+
+
+def _column(name: Label, column: pd.Series) -> tuple[Label, AnyArray, bool]:
+    kind = kind_of(column)
+    if kind is Kind.CATEGORY:
+        return name, column.to_numpy(dtype=object), False
+    return name, days_of(column) if kind in (Kind.DATE, Kind.DURATION) else numbers_of(column), True
 
 
 def _atoms(angle: FloatArray, length: FloatArray, weight: FloatArray) -> tuple[int, float]:
@@ -335,6 +340,8 @@ def _revealing_covariate(X: Table, first: BoolArray, weight: FloatArray) -> Labe
 
 def _column_auc(values: AnyArray, numeric: bool, first: BoolArray, weight: FloatArray) -> float:
     """How well one covariate separates the groups, by its order or, with few values, by their table."""
+    if numeric:  # missing values are below all others
+        values = np.where(np.isnan(values), np.nanmin(values, initial=0.0) - 1.0, values)
     keys = values if numeric else values.astype(str)
     levels, codes = np.unique(keys, return_inverse=True)
     auc = 0.5

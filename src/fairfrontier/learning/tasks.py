@@ -14,8 +14,9 @@ from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
 from ..arrays import BoolArray, IntArray
-from ..errors import LearnerError
+from ..errors import InputError, LearnerError
 from .learners import Component, Learner, TrainingRows
+from .learners.estimators import has_gaps
 
 Progress = Callable[[int, int, str], None]
 """Called with the number of tasks done, their total, and what was done last."""
@@ -170,6 +171,12 @@ class Steps:
                         # hand out no more work and let that under way end: cutting it off is a race in the pool
                         list(waiting)
                         list(results)
+                    if "contains NaN" in str(result.error) and has_gaps(rows.X):
+                        raise InputError(
+                            "missing-values",
+                            f"Covariates have missing values, and the learner {task.learner.name!r} does not take them "
+                            f"({task.text}): {result.error}",
+                        ) from result.error
                     raise LearnerError(
                         f"The learner {task.learner.name!r} failed ({task.text}): "
                         f"{type(result.error).__name__}: {result.error}"

@@ -33,6 +33,12 @@ class RequestRecord:
     """Covariates named; if empty, all columns that are suitable."""
     exclude: Texts
     """Columns to exclude from the covariates."""
+    categorical: Texts
+    """Columns declared as categories."""
+    numeric: Texts
+    """Columns declared as quantities."""
+    missing: str
+    """What is done with rows in which covariates are missing: keep or drop."""
     groups: Texts
     """The two groups named; if empty, those in the data."""
     positive: str | None
@@ -128,7 +134,11 @@ class Source:
     other_groups: Counts
     """Rows of groups that are not compared."""
     categories: Counts
-    """Number of distinct values of each text covariate, every one of which became an indicator."""
+    """Number of distinct values of each text covariate; those that are not rare became indicators."""
+    kinds: Mapping[str, str]
+    """How covariates are used that are not used as they stand, and why: codes of categories, dates."""
+    gaps: Counts
+    """Rows in which a covariate is missing; they are kept, and left to the learner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,20 +7,24 @@ With q = -(w_r, w_b) it minimises w_r e_r + w_b e_b. The group is needed to lear
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..arrays import ArrayLike, FloatArray
+from ..data.aligning import aligned, index_of
 from ..data.checks import check_bounds, check_capacity, check_n_jobs, check_probabilities
+from ..data.declared import read_declared
 from ..data.losses import Loss, get_loss
+from ..data.messages import listed
 from ..data.reading import LARGEST, SMALLEST, Table, read_column, read_covariates, to_float
 from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
@@ -52,7 +56,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     lower, upper : number or function of X, optional
         Bounds on every person's chance of being selected; a function maps covariates, a pandas frame or an array
         (n, p), to bounds (n,).
-    learner_params, groups, positive
+    learner_params, groups, positive, categorical, numeric
         As for `FairFrontier`. Without ``positive`` the larger of two labels counts as 1, as everywhere in scikit-learn.
     n_folds : int
         Folds for estimating the direction of "rawlsian" and "egalitarian".
@@ -95,6 +99,8 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learner_params: Mapping[str, Any] | None = None,
         groups: tuple[Any, Any] | None = None,
         positive: Any = None,
+        categorical: Sequence[Any] | None = None,
+        numeric: Sequence[Any] | None = None,
         n_folds: int = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -109,6 +115,8 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.learner_params = learner_params
         self.groups = groups
         self.positive = positive
+        self.categorical = categorical
+        self.numeric = numeric
         self.n_folds = n_folds
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -130,16 +138,17 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_n_jobs(self.n_jobs)
         loss = get_loss(self.loss)
         learner = read_learner(self.learner, self.learner_params)
-        table = self._covariates(X, reset=True)
-        outcome, positive, classes = self._labels(y, loss)
+        table, index = self._covariates(X, reset=True), index_of(X, y)
+        outcome, positive, classes = self._labels(aligned(y, index, "y"), loss)
         sample = make_sample(
             table,
-            outcome,
-            sensitive_features,
+            outcome if index is None else np.asarray(outcome),
+            aligned(sensitive_features, index, "sensitive_features"),
             groups=self.groups,
-            sample_weight=sample_weight,
-            clusters=clusters,
+            sample_weight=aligned(sample_weight, index, "sample_weight"),
+            clusters=aligned(clusters, index, "clusters"),
             positive=positive,
+            missing="keep",
             binary=loss.binary_outcome,
         )
         labels = sample.groups.pair("A rule of the frontier")
@@ -167,6 +176,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def settle(self, sample: Sample, classes: Any, q: FloatArray, fitted: Any) -> Self:
         """Take a direction and what was learned elsewhere from the rows of a sample, and fit the cut-off."""
         validate_data(self, sample.X, skip_check_array=True)
+        self._columns = list(sample.X.columns) if isinstance(sample.X, pd.DataFrame) else None
         self.classes_ = classes
         self.groups_, self.group_shares_ = sample.groups.labels, sample.groups.shares
         self.direction_, self._fitted = q, fitted
@@ -236,19 +246,52 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call `fit` first.")
 
     def _covariates(self, X: ArrayLike, *, reset: bool) -> Table:
-        """Return complete covariates: a frame with its columns, or an array of numbers."""
+        """Return covariates: a frame with the columns of the fit, whatever their order, or an array of numbers."""
+        declared, gaps = read_declared(self.categorical, self.numeric), self._takes_gaps()
         with _scikit_learn_errors("bad-features"):
             if not nw.dependencies.is_into_dataframe(X):
-                array: FloatArray = validate_data(self, X, reset=reset, dtype=np.float64)
+                if declared:
+                    read_covariates(X, declared)  # says that names need a frame
+                finite = "allow-nan" if gaps else True
+                array: FloatArray = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=finite)
                 return array
-            covariates = read_covariates(X)  # as a pandas frame, whose names every version of scikit-learn reads
+            # as a pandas frame, whose names every version of scikit-learn reads
+            covariates = read_covariates(X if reset else self._known_columns(X), declared)
             validate_data(self, covariates.table, skip_check_array=True, reset=reset)
-        if covariates.missing:
+        if covariates.missing and not gaps:
             counts = ", ".join(f"{name} ({int(gap.sum())})" for name, gap in covariates.missing.items())
-            raise InputError("missing-values", f"Missing values (NaN) in {counts}: fill them in.")
+            raise InputError(
+                "missing-values",
+                f"Missing values (NaN) in {counts}, and the learner does not take them: fill them in, or put an "
+                "imputer in front of it.",
+            )
         if not len(covariates.table):
             raise InputError("empty-data", "There are no rows: X has 0 sample(s).")
         return covariates.at(np.arange(len(covariates.table)))
+
+    def _known_columns(self, X: Any) -> Any:
+        """Return the columns that the rule has learned from, by name and in their order."""
+        if self._columns is None:  # it has learned from an array
+            return X
+        frame = nw.from_native(X, eager_only=True)
+        names = {str(name): name for name in self._columns}
+        absent = [name for name in self._columns if name not in frame.columns and str(name) not in frame.columns]
+        if absent:
+            raise InputError(
+                "bad-features",
+                f"The rule needs columns that X does not have: {listed(absent)}. The feature names should match those "
+                f"that were passed during fit, in any order; given are {listed(frame.columns)}.",
+            )
+        if isinstance(X, pd.DataFrame):
+            return X[self._columns]
+        return frame.select(list(names)).to_native()
+
+    def _takes_gaps(self) -> bool:
+        """Whether the learner takes missing values."""
+        try:
+            return read_learner(self.learner, self.learner_params).takes_gaps
+        except InputError:  # a learner that cannot be used is refused elsewhere
+            return False
 
     def _bounds(self, table: Table, n: int) -> tuple[FloatArray, FloatArray]:
         given = [_bound(name, value, table, n) for name, value in (("lower", self.lower), ("upper", self.upper))]
@@ -281,10 +324,10 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return y, positive, labels if positive == labels[-1] else labels[::-1]
 
     def __sklearn_tags__(self) -> Any:
-        """Say what scikit-learn may expect: two classes, no missing values."""
+        """Say what scikit-learn may expect: two classes, missing values if the learner takes them."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.allow_nan = False
+        tags.input_tags.allow_nan = self._takes_gaps()
         return tags
 
 

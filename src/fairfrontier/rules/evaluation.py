@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
+from ..data.aligning import aligned
 from ..data.checks import check_probabilities
 from ..data.losses import Loss, get_loss
 from ..data.reading import Label, read_column
@@ -161,6 +162,7 @@ def evaluate(
         sample_weight=sample_weight,
         clusters=clusters,
         positive=positive,
+        missing="keep",
         binary=chosen.binary_outcome,
     )
     if ours and not asked:
@@ -206,7 +208,8 @@ def _decisions(rule: Any, X: ArrayLike, sample: Sample, positive: Any, outcomes:
         chances: FloatArray = rule.predict_proba(X)[:, 1]
         return chances
     if not hasattr(rule, "predict"):
-        return check_probabilities(rule, "rule", sample.n_given, code="bad-decisions")
+        given = aligned(rule, sample.index, "rule")
+        return check_probabilities(given, "rule", sample.n_given, code="bad-decisions")
     predicted = read_column(rule.predict(X), "predictions of the rule").values
     if positive is not None and np.isin(predicted, outcomes).all():
         predicted = predicted == positive

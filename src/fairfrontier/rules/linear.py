@@ -114,8 +114,8 @@ class LinearFrontierRule(FrontierRule):
         Names (of a frame) or numbers (of an array) of the covariates that the rule may use; default all.
     C : float
         Inverse strength of the ridge penalty on the coefficients of the standardised columns.
-    loss, learner, weights, capacity, direction, lower, upper, learner_params, groups, positive, n_folds, n_jobs, \
-random_state
+    loss, learner, weights, capacity, direction, lower, upper, learner_params, groups, positive, categorical, \
+numeric, n_folds, n_jobs, random_state
         As for `FrontierRule`; the learner is used only to estimate the direction of "rawlsian" and "egalitarian".
 
     Attributes
@@ -139,6 +139,8 @@ random_state
         learner_params: Mapping[str, Any] | None = None,
         groups: tuple[Label, Label] | None = None,
         positive: Any = None,
+        categorical: Sequence[Label] | None = None,
+        numeric: Sequence[Label] | None = None,
         n_folds: int = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -154,6 +156,8 @@ random_state
             learner_params=learner_params,
             groups=groups,
             positive=positive,
+            categorical=categorical,
+            numeric=numeric,
             n_folds=n_folds,
             n_jobs=n_jobs,
             random_state=random_state,
@@ -190,6 +194,9 @@ random_state
             names = list(self.features)
         self.coef_ = pd.Series(coefficients, index=names)
         return score
+
+    def _takes_gaps(self) -> bool:
+        return True
 
     def _k(self, table: Table) -> FloatArray:
         k: FloatArray = self._fitted.predict(table)

@@ -10,7 +10,7 @@ import numpy as np
 from ...arrays import FloatArray, IntArray
 from ...data.reading import Table
 from ...errors import InputError
-from .estimators import Family, GroupPrediction, take_rows, weight_keywords
+from .estimators import Family, GroupPrediction, has_gaps, take_rows, weight_keywords
 
 Component: TypeAlias = int | str
 """A piece of a learner: the code of the group that it models, or a name."""
@@ -132,6 +132,11 @@ class Learner(ABC):
     name: str
     tunes_once: bool = False
 
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether missing covariates are fine, as far as the learner knows."""
+        return True
+
     @abstractmethod
     def components(self, n_groups: int) -> tuple[Component, ...]:
         """Return the components for samples of ``n_groups`` groups: names, or the code of the group modelled."""
@@ -216,6 +221,16 @@ def refuse_without_weights(name: str, estimator: Any, rows: TrainingRows) -> Non
         )
 
 
+def refuse_gaps(learner: Learner, rows: TrainingRows) -> None:
+    """Refuse missing covariates for a learner that does not take them."""
+    if not learner.takes_gaps and has_gaps(rows.X):
+        raise InputError(
+            "missing-values",
+            f"Covariates have missing values (NaN), and the learner {learner.name!r} does not take them. Put an "
+            'imputer or `NumericColumns` in front of it, choose a learner by name, or pass missing="drop".',
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class DirectLearner(Learner):
     """One model of z^g per group: of its few values, or of its mean.
@@ -238,8 +253,14 @@ class DirectLearner(Learner):
         """One model per group."""
         return tuple(range(n_groups))
 
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether the models take missing covariates."""
+        return self.family.takes_gaps
+
     def check(self, rows: TrainingRows) -> None:
-        """Refuse too many distinct values for a classifier, and weights that cannot be used."""
+        """Refuse too many distinct values for a classifier, and weights or gaps that cannot be used."""
+        refuse_gaps(self, rows)
         n_values = max(len(np.unique(rows.z(code))) for code in range(rows.n_groups))
         estimator = self.family.choose(n_values)
         if estimator is None:
@@ -290,8 +311,14 @@ class FactoredLearner(Learner):
         """The model of the group, and one of the loss difference within each group."""
         return ("group", *range(n_groups))
 
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether the models take missing covariates."""
+        return self.family.takes_gaps
+
     def check(self, rows: TrainingRows) -> None:
-        """Refuse more than two groups without a classifier, which alone can model them."""
+        """Refuse more than two groups without a classifier, which alone can model them, and gaps not taken."""
+        refuse_gaps(self, rows)
         if rows.n_groups > 2 and self.family.classifier is None:
             raise InputError(
                 "bad-learner",

@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.optimize import nnls
 
 from ...arrays import FloatArray, IntArray
+from ...data.columns import numbers_of
 from ...data.reading import Table
 from ...errors import InputError
 from ..folds import deal_training_rows
@@ -21,6 +22,7 @@ from .base import (
     TrainingRows,
     child_seeds,
     fit_learner,
+    refuse_gaps,
     refuse_without_weights,
 )
 from .estimators import Family, FittedModel, GroupPrediction
@@ -116,9 +118,21 @@ class PartiallyLinearLearner(Learner):
         """The two linear covariates, and the loss difference of each group, given the other covariates."""
         return (*LINEAR, *range(n_groups))
 
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether the models take missing covariates; the two linear ones must be there."""
+        return self.base.takes_gaps
+
     def check(self, rows: TrainingRows) -> None:
-        """Refuse columns that do not exist or are not numbers, and weights that cannot be used."""
-        _split_columns(rows.X, self.linear)
+        """Refuse columns that do not exist, are not numbers or have gaps, and weights that cannot be used."""
+        first, second, _ = _split_columns(rows.X, self.linear)
+        if np.isnan(first).any() or np.isnan(second).any():
+            raise InputError(
+                "missing-values",
+                f"The linear covariates {self.linear!r} have missing values (NaN): fill them in, or pass "
+                'missing="drop".',
+            )
+        refuse_gaps(self, rows)
         refuse_without_weights(self.name, self.base.regressor, rows)
 
     def tune(self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
@@ -191,7 +205,7 @@ def _split_columns(X: Table, linear: tuple[Any, Any]) -> tuple[FloatArray, Float
                 "bad-option",
                 f"linear={linear!r} must name numeric covariates, and {names[position]!r} is not numeric.",
             )
-    first, second = (X.iloc[:, position].to_numpy(dtype=np.float64) for position in positions)
+    first, second = (numbers_of(X.iloc[:, position]) for position in positions)
     return first, second, X.iloc[:, rest]
 
 
@@ -261,6 +275,11 @@ class StackLearner(Learner):
     def tunes_once(self) -> bool:  # type: ignore[override]
         """Whether any member does."""
         return any(member.tunes_once for member in self.members)
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether all members take missing covariates."""
+        return all(member.takes_gaps for member in self.members)
 
     def check(self, rows: TrainingRows) -> None:
         """Refuse what any member refuses."""

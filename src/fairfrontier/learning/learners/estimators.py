@@ -9,7 +9,9 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier
-from sklearn.pipeline import Pipeline
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ...arrays import FloatArray, IntArray
@@ -146,6 +148,11 @@ class Family:
     grid: tuple[Mapping[str, Any], ...] = ()
     grows: bool = False
     codes: tuple[Any, ...] = ()
+
+    @property
+    def takes_gaps(self) -> bool:
+        """Whether its estimators take missing numbers."""
+        return takes_gaps(self.classifier) and takes_gaps(self.regressor)
 
     def knowing(self, X: Table, outcomes: Iterable[FloatArray | IntArray]) -> "Family":
         """Return the same family, told which integers are codes in these rows, if its estimators can use that."""
@@ -317,6 +324,30 @@ def _spread(prediction: GroupPrediction, rows: IntArray, n: int) -> GroupPredict
     probabilities = np.zeros((n, prediction.probabilities.shape[1]))
     probabilities[rows] = prediction.probabilities
     return GroupPrediction(mean, prediction.values, probabilities)
+
+
+def takes_gaps(estimator: Any) -> bool:
+    """Whether an estimator takes missing numbers, as far as it says; what prepares columns by itself is trusted."""
+    if isinstance(estimator, Pipeline):
+        for _, step in estimator.steps:
+            if isinstance(step, ColumnTransformer | FeatureUnion | NumericColumns) or "Imputer" in type(step).__name__:
+                return True
+            if not takes_gaps(step):
+                return False
+        return True
+    if estimator is None or isinstance(estimator, str):
+        return True
+    try:
+        says = bool(get_tags(estimator).input_tags.allow_nan)
+    except (AttributeError, TypeError, ValueError):  # not scikit-learn's: it may well
+        return True
+    inner = getattr(estimator, "estimator", None)
+    return says or (inner is not None and takes_gaps(inner))
+
+
+def has_gaps(X: Table) -> bool:
+    """Whether any covariate is missing in any row."""
+    return bool(X.isna().to_numpy().any() if isinstance(X, pd.DataFrame) else np.isnan(X).any())
 
 
 def _encoder_of(estimator: Any) -> str:
