@@ -143,6 +143,7 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         n_boot=request.draws,
         alpha=request.alpha,
         groups=plan.inputs.groups,
+        jitter=request.jitter,
         n_jobs=n_jobs,
         random_state=variant.seed,
     )
