@@ -242,7 +242,7 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
     from .audit.write import PAGE, RECORD, check_folder, write_audit
     from .data.checks import check_n_jobs
     from .progress import progress_bar
-    from .report.sentences import verdict_line
+    from .report.sentences import learner_line, verdict_line
 
     check_n_jobs(jobs, "--jobs")
     console.print("\n".join(plan.lines()) + "\n")
@@ -252,6 +252,7 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
     write_audit(finished, out)
     for algorithm in finished.record.algorithms:
         console.print(printable(verdict_line(algorithm, finished.record)))
+        console.print(printable(learner_line(algorithm)))
     for warning in finished.record.warnings:
         console.print(f"Note: {printable(warning)}")
     console.print(f"Report: {out / PAGE}\nRecord: {out / RECORD}")

@@ -76,6 +76,14 @@ def verdict_line(algorithm: AlgorithmRecord, record: Record) -> str:
     return f"{algorithm.name}: {algorithm.headline} ({_p_values(algorithm, record)})"
 
 
+def learner_line(algorithm: AlgorithmRecord) -> str:
+    """Return whether the learner is good enough for one algorithm as one line, indented below its verdict."""
+    check = algorithm.learner_check
+    if check is None:
+        return "  The learner is not compared with it: only its risks are known."
+    return f"  {' '.join([check.sentences[0], *check.sentences[2:]])}"
+
+
 def _p_values(algorithm: AlgorithmRecord, record: Record) -> str:
     """The p-value that decides, and beside it that of the algorithm alone if there are others."""
     adjusted, alone = (p_value_text(p, record.alpha) for p in (algorithm.lda.p_value_adjusted, algorithm.lda.p_value))
