@@ -38,6 +38,7 @@ from .inference.group_skew import GroupSkewTest
 from .inference.group_skew import Method as SkewMethod
 from .inference.lda.evidence import Method
 from .inference.lda.result import LDATest, LDATests
+from .inference.listed_points import PointContradiction, point_contradictions
 from .inference.points import GRID, Derivative, PointTests
 from .inference.regions import FrontierRegion
 from .learning import diagnostics
@@ -96,7 +97,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         categories are categories, dates are numbers of days, and other numbers are quantities, but for a few
         different integers whose relation to the outcome has no order: they are codes of categories.
     jitter : float
-        Rotate nuisance pairs by a uniform angle of at most this many radians, for all-discrete covariates.
+        Rotate nuisance pairs by a uniform angle of at most this many radians, for predictions with few distinct
+        directions.
     n_jobs : int, optional
         Parallel jobs (joblib); results do not depend on it.
     random_state : int, SeedSequence, Generator or None
@@ -118,6 +120,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     points_ : DataFrame
         Best point of each group and fairest point: two risks and the direction of each. The fairest point's direction
         is chosen by the plug-in criterion, as in `distance_to_fairest`.
+    contradictions_ : tuple of PointContradiction
+        Points that are not what they are called, because learner or sample are too weak to distinguish them.
     configuration_ : str
         "balanced" or "<label>-skewed".
     diagnostics_ : Diagnostics
@@ -317,6 +321,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def points_(self) -> pd.DataFrame:
         """Best point of each group and fairest point: two risks and the direction of each."""
         return estimates.points_table(self.fit_)
+
+    @property
+    def contradictions_(self) -> tuple[PointContradiction, ...]:
+        """Points of ``points_`` that are not what they are called, by the estimates; none if all is well."""
+        return point_contradictions(self.fit_)
 
     @property
     def configuration_(self) -> str:

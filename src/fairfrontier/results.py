@@ -12,8 +12,10 @@ from .inference.best_points import BestPointTests
 from .inference.distance.result import DistanceDifference, DistanceInterval, DistanceIntervals, FairestPoint
 from .inference.group_skew import BestPointsSet, GroupSkewTest
 from .inference.lda.evidence import Evidence, GainBound
+from .inference.lda.learner_check import LearnerCheck
 from .inference.lda.result import LDATest, LDATests
 from .inference.lda.witness import Witness
+from .inference.listed_points import PointContradiction
 from .inference.points import PointTests
 from .inference.regions import FrontierRegion
 from .learning.cross_fitting import Nuisance
@@ -43,8 +45,10 @@ __all__ = [
     "GroupSkewTest",
     "LDATest",
     "LDATests",
+    "LearnerCheck",
     "LearnerReport",
     "Nuisance",
+    "PointContradiction",
     "PointTests",
     "Regret",
     "Restriction",

@@ -77,6 +77,7 @@ class AuditRequest:
     folds: int = _option(5, "Number of folds of the cross-fitting.")
     repetitions: int = _option(1, "Number of repetitions of the cross-fitting.")
     draws: int = _option(1000, "Number of bootstrap draws.")
+    jitter: float = _option(0.0, "Largest angle, in radians, by which pairs of predictions are turned at random.")
     capacity: float | None = _option(None, "Largest share of people that a rule may select.")
     alpha: float = _option(0.05, "Level of the tests.")
     seed: int = _option(0, "Seed of all random numbers.")
@@ -217,6 +218,10 @@ def _check_numbers(request: AuditRequest) -> None:
         raise InputError("bad-option", f"--threshold must be a finite number; got {request.threshold}.")
     if request.top is not None and not 0.0 < request.top < 1.0:
         raise InputError("bad-option", f"--top must be a share between 0 and 1, such as 0.1; got {request.top:g}.")
+    if not 0.0 <= request.jitter < math.pi / 2.0:
+        raise InputError(
+            "bad-option", f"--jitter must be an angle in radians, at least 0 and below pi/2; got {request.jitter:g}."
+        )
     check_integer(request.draws, "--draws", least=MIN_DRAWS, code="bad-draws")
     check_level(request.alpha, request.draws, ("--alpha", "--draws"))
     check_integer(request.folds, "--folds", least=2, code="bad-folds")

@@ -154,6 +154,7 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         alpha=request.alpha,
         groups=plan.inputs.groups,
         numeric=plan.declared_numbers(variant.with_score),
+        jitter=request.jitter,
         n_jobs=n_jobs,
         random_state=variant.seed,
     )

@@ -55,6 +55,8 @@ class RequestRecord:
     """Repetitions of the cross-fitting."""
     draws: Positive
     """Bootstrap draws."""
+    jitter: Annotated[float, Limits(minimum=0)]
+    """Largest angle, in radians, by which pairs of predictions were turned at random."""
     capacity: float | None
     """Largest share of people a rule may select."""
     alpha: Level

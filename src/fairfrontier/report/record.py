@@ -40,8 +40,26 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContradictionRecord:
+    """A point that is not what its name says, by the estimates."""
+
+    point: str
+    """Name of the point."""
+    what: str
+    """What should be smallest there: a group's risk, or the gap."""
+    other: str
+    """The point at which it is smaller."""
+    by: Annotated[float, Limits(exclusiveMinimum=0)]
+    """By how much."""
+    standard_error: float
+    """Standard error of the difference."""
+    sentence: str
+    """The same in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """A point of the frontier."""
+    """A corner of the set that is drawn, on its frontier."""
 
     risk: Pair
     """Its risks."""
@@ -56,9 +74,9 @@ class Picture:
     """What is drawn."""
 
     set: Polygon
-    """The estimated set of attainable risks."""
+    """The estimated set of attainable risks: the convex hull of the risks of rules found."""
     frontier: tuple[CurvePoint, ...]
-    """Points of the frontier."""
+    """The part of the edge of the set that is the frontier, from corner to corner."""
     region: tuple[Polygon, ...]
     """Confidence set of the frontier; empty with a capacity."""
 
@@ -126,15 +144,45 @@ class LDARecord:
     p_value_adjusted: PValue
     """Holm's p-value over the algorithms of this record; it determines the verdict."""
     feasibility_p_value: PValue
-    """P-value of the null that the algorithm does no better than the frontier."""
+    """P-value of the null that the algorithm does no better than the frontier, of the studentised test."""
+    feasibility_t: float | None
+    """By how many standard errors the algorithm does better than the frontier in the direction in which these are most;
+    0 if in none, null if nothing varies there."""
     n_boot: Positive
     """Bootstrap draws."""
     gain_bound: float | None
-    """Largest improvement compatible with the data, for the verdict no-evidence; otherwise null."""
+    """Largest improvement compatible with the data, for the verdict no-evidence unless the algorithm does better for a
+    group than the learner's best rule; otherwise null."""
     gain_weights: Pair
     """Weights of the two risks to which `gain_bound` refers."""
     witness: WitnessRecord | None
     """A rule that improves on the algorithm if an alternative is shown; otherwise null."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnerCheckRecord:
+    """Rules of the learner beside the algorithm on the same rows; differences are the algorithm's risks less theirs."""
+
+    share: Share
+    """Share of people that the algorithm selects."""
+    difference: Pair
+    """Against the learner's rule that selects the same share of people."""
+    standard_error: Pair
+    """Standard errors of these paired differences."""
+    z: tuple[float | None, float | None]
+    """The differences in standard errors; null if nothing varies."""
+    best_difference: Pair
+    """For each group against the learner's best rule for that group."""
+    best_standard_error: Pair
+    """Standard errors of these paired differences."""
+    best_z: tuple[float | None, float | None]
+    """The differences in standard errors; null if nothing varies."""
+    best_p_value: tuple[Share, Share]
+    """One-sided p-values of the nulls that the algorithm is no better for the group than that rule."""
+    better_for: Texts
+    """Groups for which the algorithm does better, each tested at alpha / 2; no bound on gains is then given."""
+    sentences: Texts
+    """The same in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,6 +313,8 @@ class AlgorithmRecord:
     """The smaller selection rate over the larger; 1 if nobody is selected."""
     lda: LDARecord
     """The test on which the verdict rests."""
+    learner_check: LearnerCheckRecord | None
+    """Whether the learner is good enough for this algorithm; null if only its risks are known."""
     improving: Polygon
     """The part of the estimated set that is no worse for either group and no less fair."""
     distance: DistanceRecord
@@ -367,6 +417,8 @@ class Record:
     """How well the learner predicts."""
     points: tuple[Point, Point, Point]
     """The best points of the two groups and the fairest point."""
+    contradictions: tuple[ContradictionRecord, ...]
+    """Points that are not what they are called: learner or sample are too weak to distinguish them."""
     configuration: str
     """Position of the best points: balanced, or which group has the lower risk at both."""
     picture: Picture

@@ -77,9 +77,17 @@ def verdict_line(algorithm: AlgorithmRecord, record: Record) -> str:
 
 
 def beside_verdict(algorithm: AlgorithmRecord) -> list[str]:
-    """Return what belongs under the verdict: whether other runs agree, and the verdict with other covariates."""
+    """Return what belongs under the verdict: is the learner good enough, do other runs agree, other covariates."""
     runs = [] if algorithm.other_runs is None else list(algorithm.other_runs.sentences)
-    return runs + ([] if algorithm.both_ways is None else [algorithm.both_ways])
+    return [learner_line(algorithm), *runs, *([] if algorithm.both_ways is None else [algorithm.both_ways])]
+
+
+def learner_line(algorithm: AlgorithmRecord) -> str:
+    """Return whether the learner is good enough for one algorithm as one line."""
+    check = algorithm.learner_check
+    if check is None:
+        return "The learner is not compared with it: only its risks are known."
+    return " ".join([check.sentences[0], *check.sentences[2:]])
 
 
 def _p_values(algorithm: AlgorithmRecord, record: Record) -> str:

@@ -35,6 +35,7 @@ def summary_text(ff: FairFrontier) -> str:
         return "\n".join([*data, str(two_groups_needed(ff.groups_, "The frontier with its points")), *quality])
     frontier = [
         *_points(ff),
+        *(f"Caution: {sentence}" for found in ff.contradictions_ for sentence in found.sentences()),
         *_regret(ff),
         "",
         f"Configuration: {ff.configuration_} - {_meaning(ff)}.",
