@@ -7,6 +7,7 @@ from importlib.resources import files
 import jsonschema
 import numpy as np
 import pytest
+from support.quick import QUICK
 
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
@@ -22,7 +23,7 @@ VALIDATOR = jsonschema.Draft202012Validator(
 @pytest.fixture(scope="module")
 def fitted():
     X, y, group = make_liu_molinari(800, design="skewed", random_state=2)
-    ff = FairFrontier(learner="factored-logit", n_boot=99, random_state=1).fit(X, y, sensitive_features=group)
+    ff = FairFrontier(**QUICK, n_boot=99, random_state=1).fit(X, y, sensitive_features=group)
     return ff, (X["x2"] > 0.5).astype(int)
 
 
