@@ -105,6 +105,7 @@ def hospital(tmp_path_factory):
 def good(hospital, tmp_path_factory):
     out = tmp_path_factory.mktemp("good") / "out"
     more = ("--algorithm", "by health=selected by health score", "--exclude", "cost score,health score", "--draws", 200)
+    more += ("--folds", 2)
     return command(hospital, *HOSPITAL, *more, "--out", out), out
 
 
@@ -232,6 +233,7 @@ def test_the_config_written_is_the_request_of_the_record(good, hospital):
         algorithms={"by health": "selected by health score"},
         exclude=("cost score,health score",),
         draws=200,
+        folds=2,
     )
 
 
@@ -244,7 +246,8 @@ def test_fail_on_lda_exits_with_3_when_one_is_shown_whatever_the_names(tmp_path)
     out = tmp_path / "out"
     done = command(
         *(tmp_path / "people.csv", "--outcome", "y", "--group", "😀", "--decision", "=co'in", "--draws", 99),
-        *("--features", "<script>alert(1)</script>", "--features", 'b, "ב"', "--out", out, "--fail-on", "lda"),
+        *("--features", "<script>alert(1)</script>", "--features", 'b, "ב"', "--folds", 2),
+        *("--out", out, "--fail-on", "lda"),
     )
     assert done.returncode == 3, done.stderr
     assert f"=co'in: {HEADLINES['lda-shown']}" in done.stdout
@@ -491,7 +494,8 @@ def records():
     table.loc[:4, "b"] = np.nan
     found = {}
     for name, settings in REQUESTS.items():
-        wanted = {"data": "people.csv", "outcome": "y", "group": "sex", "draws": 99, "features": ("a,b", "kind")}
+        wanted = {"data": "people.csv", "outcome": "y", "group": "sex", "draws": 99, "folds": 2}
+        wanted |= {"features": ("a,b", "kind")}
         plan = make_plan(TableFile(table, "people.csv", "0" * 64), AuditRequest(**wanted | settings))
         found[name] = json.loads(run_audit(plan, created=datetime(2024, 1, 1, 12)).record.to_json())
     return found
@@ -653,6 +657,7 @@ def test_more_ways_of_asking_are_shown_on_request():
 
 def test_only_the_way_that_decides_may_not_fail(monkeypatch):
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "score": "score", "threshold": 0.0, "draws": 99}
+    settings |= {"folds": 2}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
     fit = running.fit_variant
     failing = None

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from support import plain
 from support.codes import group_codes
+from support.quick import QUICK
 from support.small_samples import fingerprint, fit, learned, rows
 
 from fairfrontier import FairFrontier, cost_loss
@@ -168,10 +169,10 @@ def test_numpy_pandas_and_polars_give_the_same_bits():
     names = ["a", "b", "c"]
     expected = learned(data)
     frame = pd.DataFrame(data.X, columns=names, index=np.arange(300)[::-1])
-    in_pandas = FairFrontier(learner="factored-logit", n_folds=3, random_state=1).fit(
+    in_pandas = FairFrontier(**QUICK, n_folds=3, random_state=1).fit(
         frame, pd.Series(data.y, index=frame.index), sensitive_features=pd.Series(data.g)
     )
-    in_polars = FairFrontier(learner="factored-logit", n_folds=3, random_state=1).fit(
+    in_polars = FairFrontier(**QUICK, n_folds=3, random_state=1).fit(
         pl.DataFrame(data.X, schema=names), pl.Series(data.y), sensitive_features=pl.Series(data.g)
     )
     a = np.linspace(0.0, 1.0, 300)
@@ -185,7 +186,7 @@ def test_numpy_pandas_and_polars_give_the_same_bits():
 def test_labels_change_names_only():
     data = rows(300)
     expected = learned(data)
-    found = FairFrontier(learner="factored-logit", n_folds=3, random_state=1, positive="sick").fit(
+    found = FairFrontier(**QUICK, n_folds=3, random_state=1, positive="sick").fit(
         data.X,
         np.where(data.y == 1, "sick", "well"),
         sensitive_features=np.where(data.g == 1, "red", "blue"),
@@ -306,7 +307,7 @@ def test_folds_of_the_user_are_aligned_with_dropped_rows():
     X = data.X.copy()
     X[5:25, 0] = np.nan
     folds = np.arange(300) % 3
-    options = {"learner": "factored-logit", "random_state": 1}
+    options = QUICK | {"random_state": 1}
     with pytest.warns(DroppedRowsWarning):
         found = FairFrontier(**options, folds=folds, missing="drop").fit(X, data.y, sensitive_features=data.g)
     kept = np.r_[0:5, 25:300]
@@ -447,7 +448,7 @@ def test_any_regressor_learns():
 
 def test_summary_speaks_the_users_language():
     data = rows(300)
-    ff = FairFrontier(learner="factored-logit", n_folds=3, random_state=1).fit(
+    ff = FairFrontier(**QUICK, n_folds=3, random_state=1).fit(
         data.X, data.y, sensitive_features=np.where(data.g == 1, "north", "south")
     )
     text = ff.summary()

@@ -2,8 +2,6 @@
 
 import io
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -11,12 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from support.quick import FEW
 from support.shared import shared_path
+from typer.testing import CliRunner
 
+from fairfrontier.cli import app
 from fairfrontier.datasets import load_obermeyer_holdout, make_hospital, make_hospital_table
 from fairfrontier.datasets.obermeyer import HOLDOUT_SCORES, OUTCOMES
 from fairfrontier.errors import InputError
-from fairfrontier.replication.hospital import published
+from fairfrontier.replication.hospital import published, repetitions
 from fairfrontier.replication.hospital.command import replicate_hospital
 from fairfrontier.replication.hospital.counterfactual import score_percentiles, shares, swap_by_health
 from fairfrontier.replication.hospital.repetitions import (
@@ -141,6 +142,15 @@ def test_published_numbers_are_those_of_the_reference_files():
         for threshold, known in published.SHARES[learner].items():
             for name, value in zip(published.SHARE_COLUMNS, known, strict=True):
                 assert value == pytest.approx(table.loc[threshold, name.lower()], abs=0.0006), (learner, threshold)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_learner():
+    """The published learner, looking at few penalties in few folds."""
+    params = repetitions.LEARNERS["logit-lasso"] | FEW | {"n_tuning_folds": 5}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repetitions, "LEARNERS", {**repetitions.LEARNERS, "logit-lasso": params})
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -296,11 +306,6 @@ def test_sources_are_told_apart(tmp_path, small_file):
     ],
 )
 def test_command_refuses_what_it_cannot_do(options, message, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "fairfrontier", "replicate", *options, "--out", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert message in " ".join((done.stdout + done.stderr).split())
+    done = CliRunner().invoke(app, ["replicate", *options, "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())

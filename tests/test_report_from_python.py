@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from support.quick import QUICK
 
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
@@ -24,7 +25,7 @@ VALIDATOR = jsonschema.Draft202012Validator(
 @pytest.fixture(scope="module")
 def fitted():
     X, y, group = make_liu_molinari(800, design="skewed", random_state=2)
-    ff = FairFrontier(learner="factored-logit", n_boot=99, random_state=1).fit(X, y, sensitive_features=group)
+    ff = FairFrontier(**QUICK, n_boot=99, random_state=1).fit(X, y, sensitive_features=group)
     return ff, (X["x2"] > 0.5).astype(int)
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 from support.people import people
+from support.quick import QUICK
 from support.records import changed, record_of, respelled
 
 from fairfrontier import FairFrontier
@@ -82,7 +83,7 @@ def fitted(n=500, **options):
     x, y, g = people(n)
     group = np.where(g == "women", "WOMENLABEL", "MENLABEL")
     X = pd.DataFrame(x, columns=[f"COLUMNNAME{i}" for i in range(3)])
-    options = {"learner": "factored-logit", "n_boot": 99, "n_folds": 2, "random_state": 0} | options
+    options = QUICK | {"n_boot": 99, "n_folds": 2, "random_state": 0} | options
     return FairFrontier(**options).fit(X, y, sensitive_features=group), y
 
 
