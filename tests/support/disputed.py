@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from fairfrontier.cli import app
 
 LEVEL = 0.04
-"""A level between the p-values of the runs, far enough from all of them."""
+"""A level between the p-values of the runs: 0.025 for the first, 0.055 and 0.065 for the others, of 199 draws."""
 
 
 def disputed_table(n=400, seed=1):
