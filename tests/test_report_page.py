@@ -228,8 +228,8 @@ def test_limits_and_warnings_are_shown(record, read):
 def test_the_adjusted_p_value_decides_and_the_other_is_beside_it(record):
     found = changed(record, TEST, p_value=0.0123, p_value_adjusted=0.0369)
     text = Reader(render(found)).text
-    assert "p-value 0.037 (the chance of evidence this strong if there were no alternative, adjusted for 3 algorithms" in text
-    assert "by Holm's method (0.012 unadjusted)" in text
+    assert "p-value 0.037 (the chance of evidence this strong if there were no alternative, adjusted for" in text
+    assert "3 algorithms by Holm's method; 0.012 unadjusted)" in text
     assert "The p-values of the algorithms are adjusted for their number by Holm's method" in text
     alone = Reader(render(changed(found, "", algorithms=found.algorithms[:1]))).text
     assert "djusted" not in alone
