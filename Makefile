@@ -52,7 +52,7 @@ browser:
 	  else echo "There is no chromium: the tests of the report in a browser will be skipped."; fi; }
 
 test: lint browser
-	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 docs: $(READY)
 	@$(BIN)/python -m sphinx -q -W --keep-going -n -b html docs docs-output
@@ -60,7 +60,7 @@ docs: $(READY)
 
 # The oldest supported versions of the libraries, in an environment of their own.
 test-oldest: .venv-oldest/.ready browser
-	@.venv-oldest/bin/python -m pytest -q -n 2 -m "not slow"
+	@.venv-oldest/bin/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 .venv-oldest/.ready: pyproject.toml oldest-versions.txt
 	@rm -rf .venv-oldest
@@ -70,7 +70,7 @@ test-oldest: .venv-oldest/.ready browser
 
 # Lines of compiled kernels are counted only where they run as plain Python, in the tests marked `kernels`.
 coverage: $(READY) browser
-	@$(BIN)/python -m pytest -q -n 2 -m "not slow" --cov --cov-report= --cov-fail-under=0
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" --cov --cov-report= --cov-fail-under=0
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -p no:xdist -m "kernels and not slow" --cov --cov-append --cov-report= --cov-fail-under=0
 	@$(BIN)/python -m coverage report
 

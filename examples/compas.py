@@ -73,6 +73,8 @@ def in_words(test):
     """Say what a test of less discriminatory alternatives found."""
     if test.verdict == "not-comparable":
         return "Its risks lie outside the estimated set: it knows more than the covariates, or the learner is weak."
+    if test.verdict == "no-evidence" and test.gain_bound is None:
+        return f"Not shown, and nothing is excluded: {test.learner_sentences()[-1]}"
     if test.verdict == "no-evidence":
         weighted = " to ".join(f"{w:.2f} ({g})" for w, g in zip(test.gain_weights, test.groups, strict=True))
         possible = f"up to {100 * test.gain_bound:.1f} points less of the average risk weighted\n    {weighted}"

@@ -1,5 +1,8 @@
 """What a fitted FairFrontier deploys: single rules, and alternatives to an algorithm, against plain transcriptions."""
 
+import warnings
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +14,7 @@ from support.refusals import code_of
 
 from fairfrontier import FairFrontier
 from fairfrontier.data.sample import make_sample
-from fairfrontier.errors import NotFittedError
+from fairfrontier.errors import CapacityWarning, NotFittedError, NotShownWarning
 
 FINE = np.linspace(np.pi, 1.5 * np.pi, 1441)
 ROLES = ("most accurate for women", "most accurate for men", "fairest")
@@ -380,7 +383,9 @@ def test_alternatives_within_a_capacity(capacity):
     X, y, g = people(600)
     hopeless = np.random.default_rng(1).random(600) < np.where(g == "women", 0.1, 0.5)  # of one group
     now = np.where(hopeless, 1 - y, y * (np.random.default_rng(2).random(600) < 0.4)).astype(int)
-    found = FF.alternatives(now, n=6, capacity=capacity)
+    above = pytest.warns(CapacityWarning, match="selects 28.00%") if capacity < now.mean() else nullcontext()
+    with above:
+        found = FF.alternatives(now, n=6, capacity=capacity)
     t, mu, n = FF.nuisance_.predictions[0], shares(g), len(y)
     chances = []
     for q in found.directions:
@@ -487,3 +492,91 @@ def test_what_is_refused():
     ff = FairFrontier(random_state=0).fit(None, y, sensitive_features=g, external_nuisance=plain_pairs(X, y, g))
     assert code_of(lambda: ff.alternatives(NOW[:300], held_out=True)) == "bad-learner"
     assert code_of(lambda: ff.alternatives(NOW[:300], n=3).rule(0)) == "bad-learner"
+
+
+# --- the verdict behind alternatives ----------------------------------------------------------------------
+
+
+def almost_good(seed=1, wrong=0.1):
+    """Decisions of the best rule for both risks together, a few of them changed by a coin: an improvement too small."""
+    q = np.array([-1.0, -1.0])
+    best = FF.support_function_.selected(q).astype(int)
+    return np.where(np.random.default_rng(seed).random(len(best)) < wrong, 1 - best, best)
+
+
+@pytest.fixture(scope="module")
+def not_shown():
+    now = almost_good()
+    return now, FF.alternatives({"almost good": now}, n=9)
+
+
+def test_the_verdict_is_that_of_the_test_on_the_same_draws(not_shown):
+    for decisions, found in ((NOW, FOUND), not_shown):
+        test = FF.test_lda(decisions)
+        assert found.verdict == test.verdict
+        assert found.p_value == test.robust_p_value_adjusted == test.p_value
+        assert np.array_equal(found.test.draws, test.draws)
+    assert (FOUND.verdict, not_shown[1].verdict) == ("lda-shown", "no-evidence")
+    assert len(not_shown[1]) > 2
+
+
+def test_nothing_is_fitted_for_the_verdict():
+    CountingLogit.fits = 0
+    ff = frontier(learner=CountingLogit())
+    fits = CountingLogit.fits
+    ff.alternatives(algorithm(people()[0]), n=3)
+    assert CountingLogit.fits == fits
+
+
+def test_what_is_not_shown_is_said_first(not_shown):
+    _, found = not_shown
+    p_value = f"{found.p_value:.3f}"
+    said = (
+        "These rules are estimated to be better, but an improvement is not shown: the robust test does not reject that "
+        f"there is no alternative (no-evidence, p-value {p_value})."
+    )
+    assert found.claim == found.sentences()[0] == found.summary().splitlines()[1] == said
+    assert f"improvement: estimated, not shown (no-evidence, p-value {p_value})" in repr(found)
+    assert "Estimated to be better; an improvement is not shown." in found._repr_html_()
+    assert said in found._repr_html_()
+    assert found.to_dict()["verdict"] == "no-evidence"
+    assert found.to_dict()["p_value"] == found.p_value
+    shown = f"That an alternative exists is shown by the robust test (p-value {FOUND.p_value:.3f})."
+    assert FOUND.sentences()[0] == shown
+    assert "improvement: shown to exist (lda-shown, " in repr(FOUND)
+    assert "not shown" not in FOUND._repr_html_()
+
+
+def test_select_warns_once_per_call_of_what_is_not_shown(not_shown):
+    _, found = not_shown
+    for _ in range(2):
+        with pytest.warns(NotShownWarning) as raised:
+            rule = found.select(flagged=True)
+        assert [str(one.message) for one in raised] == [f"almost good: {found.claim}"]
+        assert raised[0].filename == __file__
+        np.testing.assert_allclose(rule.direction_, found.directions[found.choose(flagged=True)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FOUND.select("rawlsian", flagged=True)
+        assert code_of(lambda: found.select("nonsense")) == "bad-option"
+
+
+def test_not_comparable_is_said_though_there_are_no_rules():
+    _, y, _ = people(600)
+    found = FF.alternatives(y, n=3)
+    assert (len(found), found.verdict) == (0, "not-comparable")
+    assert found.claim.startswith("An improvement is not shown: the algorithm's risks lie outside")
+    assert found.sentences()[1] == found.claim
+
+
+def test_a_test_made_before_is_taken_with_its_adjustment():
+    tests = FF.test_lda({"now": NOW, "coin": np.arange(600) % 2, "other": 1 - NOW})
+    found = FF.alternatives({"now": NOW}, n=9, test=tests["now"])
+    assert found.test is tests["now"]
+    assert found.p_value == tests["now"].robust_p_value_adjusted
+    pd.testing.assert_frame_equal(found.table, FOUND.table)
+    for wrong in (tests["coin"], tests, "no-evidence"):
+        assert code_of(lambda wrong=wrong: FF.alternatives(NOW, n=9, test=wrong)) == "bad-option"
+    assert code_of(lambda: FF.alternatives(NOW, n=9, capacity=0.9, test=tests["now"])) == "bad-option"
+    published = FF.test_lda(NOW, method="paper")
+    assert FF.alternatives(NOW, n=9, test=published).p_value == published.robust_p_value_adjusted

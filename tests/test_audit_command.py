@@ -19,6 +19,7 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
 from fairfrontier import FairFrontier
@@ -104,6 +105,7 @@ def hospital(tmp_path_factory):
 def good(hospital, tmp_path_factory):
     out = tmp_path_factory.mktemp("good") / "out"
     more = ("--algorithm", "by health=selected by health score", "--exclude", "cost score,health score", "--draws", 200)
+    more += ("--folds", 2)
     return command(hospital, *HOSPITAL, *more, "--out", out), out
 
 
@@ -162,6 +164,8 @@ def test_tables_are_those_of_the_record(good):
             "squared distance": a["distance"]["estimate"],
             "squared distance low": a["distance"]["interval"]["low"],
             "squared distance high": a["distance"]["interval"]["high"],
+            "other runs": a["other_runs"]["counted"],
+            "other runs with the same verdict": a["other_runs"]["same_verdict"],
         }
     points = read_csv(out / "tables" / "points.csv").set_index("point")
     assert points.T.to_dict("list") == {point["name"]: point["risk"] for point in record["points"]}
@@ -229,6 +233,7 @@ def test_the_config_written_is_the_request_of_the_record(good, hospital):
         algorithms={"by health": "selected by health score"},
         exclude=("cost score,health score",),
         draws=200,
+        folds=2,
     )
 
 
@@ -241,7 +246,8 @@ def test_fail_on_lda_exits_with_3_when_one_is_shown_whatever_the_names(tmp_path)
     out = tmp_path / "out"
     done = command(
         *(tmp_path / "people.csv", "--outcome", "y", "--group", "😀", "--decision", "=co'in", "--draws", 99),
-        *("--features", "<script>alert(1)</script>", "--features", 'b, "ב"', "--out", out, "--fail-on", "lda"),
+        *("--features", "<script>alert(1)</script>", "--features", 'b, "ב"', "--folds", 2),
+        *("--out", out, "--fail-on", "lda"),
     )
     assert done.returncode == 3, done.stderr
     assert f"=co'in: {HEADLINES['lda-shown']}" in done.stdout
@@ -360,7 +366,7 @@ SCORED = {"--decision": None, "--score": "score"}
         ({"--jobs": "0"}, "--jobs must be an integer other than 0 (-1: all processors); got 0."),
         ({"--learner": "forrest"}, "No learner is called 'forrest'. Did you mean 'forest'"),
         ({"--loss": "quadratic"}, "No loss is called 'quadratic'. Known names: classification, squared."),
-        ({"--fail-on": "gap"}, "--fail-on accepts only 'lda'; got 'gap'."),
+        ({"--fail-on": "gap"}, "--fail-on accepts lda, not-comparable, disagreement, several separated by"),
         ({"--weights": "kind"}, "--weights 'kind' must hold numbers, but it has "),
         ({"--config": "absent.toml"}, "cannot be read: No such file"),
         ({"data": "absent.csv"}, "There is no file absent.csv"),
@@ -488,7 +494,8 @@ def records():
     table.loc[:4, "b"] = np.nan
     found = {}
     for name, settings in REQUESTS.items():
-        wanted = {"data": "people.csv", "outcome": "y", "group": "sex", "draws": 99, "features": ("a,b", "kind")}
+        wanted = {"data": "people.csv", "outcome": "y", "group": "sex", "draws": 99, "folds": 2}
+        wanted |= {"features": ("a,b", "kind")}
         plan = make_plan(TableFile(table, "people.csv", "0" * 64), AuditRequest(**wanted | settings))
         found[name] = json.loads(run_audit(plan, created=datetime(2024, 1, 1, 12)).record.to_json())
     return found
@@ -545,10 +552,11 @@ def test_records_of_each_kind_say_what_they_should(records):
     assert records["more"]["groups"] == ["f", "m"]
     assert {line["repetition"] for line in records["more"]["learner"]["quality"]} == {1, 2}
     for record in records.values():
-        assert record["data"]["rows"] == 395
-        assert sum(record["data"]["dropped"].values()) == 5
+        assert record["data"]["rows"] == 400
+        assert not record["data"]["dropped"]
         source = record["data"]["source"]
-        assert source["dropped_by_reason"] == {"b is missing": record["data"]["dropped"]}
+        assert source["gaps"] == {"b": 5}
+        assert not source["dropped_by_reason"]
         assert source["categories"] == {"kind": 3}
 
 
@@ -563,6 +571,7 @@ def places(node, path=()):
 
 
 FREE = {"roles", "excluded", "noted", "dropped", "rows_by_group", "dropped_by_reason", "other_groups", "categories"}
+FREE |= {"kinds", "gaps"}
 FREE |= {"algorithms", "cases", "learner_params", "versions"}
 
 
@@ -650,6 +659,7 @@ def test_more_ways_of_asking_are_shown_on_request():
 
 def test_only_the_way_that_decides_may_not_fail(monkeypatch):
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "score": "score", "threshold": 0.0, "draws": 99}
+    settings |= {"folds": 2}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
     fit = running.fit_variant
     failing = None
@@ -688,6 +698,44 @@ def test_warnings_of_distances_and_sets_are_told_once(monkeypatch):
 
     monkeypatch.setattr(running, "make_record", and_warn)
     assert run_audit(plan).record.warnings == (*before, "The set is empty.")
+
+
+@pytest.mark.filterwarnings("default", "ignore::DeprecationWarning")
+def test_warnings_of_other_libraries_are_told_once(monkeypatch):
+    settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
+    plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
+    before = run_audit(plan).record.warnings
+    fit, ask, make_record = running.fit_variant, running.ask, running.make_record
+
+    def warn_and_fit(plan, variant, n_jobs):
+        warnings.warn("It did not\n   converge.", ConvergenceWarning, stacklevel=2)
+        warnings.warn("This will go.", DeprecationWarning, stacklevel=2)  # hidden by the filters
+        if not variant.decides:
+            warnings.warn("Divided by zero.", RuntimeWarning, stacklevel=2)
+        if variant.learner != plan.request.learner:
+            warnings.warn("Broken.", UserWarning, stacklevel=2)
+            raise LearnerError("It broke.")
+        return fit(plan, variant, n_jobs)
+
+    def warn_and_ask(*arguments, **options):
+        warnings.warn("Overflow.", RuntimeWarning, stacklevel=2)
+        return ask(*arguments, **options)
+
+    def warn_and_record(*arguments, **options):
+        for text in ("Overflow.", "Underflow."):
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+        return make_record(*arguments, **options)
+
+    monkeypatch.setattr(running, "fit_variant", warn_and_fit)
+    monkeypatch.setattr(running, "ask", warn_and_ask)
+    monkeypatch.setattr(running, "make_record", warn_and_record)
+    assert run_audit(plan).record.warnings == (
+        *sorted({*before, "ConvergenceWarning: It did not converge.", "RuntimeWarning: Overflow."}),
+        "Not done: sensitivity, factored-boosting, seed 0. It broke.",
+        "RuntimeWarning: Underflow.",
+        "In a run that does not determine the verdict: RuntimeWarning: Divided by zero.",
+        "In a run that does not determine the verdict: UserWarning: Broken.",
+    )
 
 
 def test_each_run_is_tested_once(monkeypatch):

@@ -1,8 +1,13 @@
 """Settings of an audit: through TOML and back, refused with a reason, and the command line before the file."""
 
 import dataclasses
+import json
 import tomllib
+from fractions import Fraction
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +41,7 @@ FULL = AuditRequest(
     folds=3,
     repetitions=2,
     draws=500,
+    jitter=0.01,
     capacity=0.1,
     alpha=0.1,
     seed=7,
@@ -100,6 +106,87 @@ def test_dashes_underscores_and_a_byte_order_mark(tmp_path):
     assert read_text("score_as_feature = true", tmp_path).score_as_feature
 
 
+GIVEN = {
+    "data": Path("some where") / "people.csv",
+    "threshold": np.float32(0.5),
+    "top": Fraction(1, 4),
+    "alpha": np.float64(0.1),
+    "capacity": 1,
+    "folds": np.int64(3),
+    "seed": np.uint8(7),
+    "robustness": np.True_,
+    "features": ["one", "two"],
+    "exclude": pd.Index(["three"]),
+    "groups": np.array(["a", "b"]),
+    "algorithms": {"name": "column"},
+    "title": None,
+}
+PLAIN = {
+    "data": str(GIVEN["data"]),
+    "threshold": 0.5,
+    "top": 0.25,
+    "alpha": 0.1,
+    "capacity": 1.0,
+    "folds": 3,
+    "seed": 7,
+    "robustness": True,
+    "features": ("one", "two"),
+    "exclude": ("three",),
+    "groups": ("a", "b"),
+    "algorithms": {"name": "column"},
+    "title": None,
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_values_from_python_become_plain(name, tmp_path):
+    request = AuditRequest(**{name: GIVEN[name]})
+    value = getattr(request, name)
+    assert value == PLAIN[name]
+    assert type(value) is type(PLAIN[name])
+    assert json.loads(json.dumps(request.resolved()))[name] == (list(value) if isinstance(value, tuple) else value)
+    assert through_toml(request, tmp_path) == request
+
+
+def test_a_request_does_not_follow_what_it_was_made_from():
+    given = {"a": "b"}
+    request = AuditRequest(algorithms=given)
+    given["c"] = "d"
+    assert request.algorithms == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"folds": 5.0}, "`folds` must be an integer; got 5.0."),
+        ({"folds": np.float64(5.0)}, "`folds` must be an integer; got "),
+        ({"folds": "5"}, "`folds` must be an integer; got '5'."),
+        ({"folds": True}, "`folds` must be an integer; got True."),
+        ({"seed": None}, "`seed` must be an integer; got None."),
+        ({"seed": 2**63}, "`seed` must be an integer of at most 9223372036854775807; got a larger one."),
+        ({"threshold": 10**400}, "`threshold` must be a number of at most"),
+        ({"alpha": "0.05"}, "`alpha` must be a number; got '0.05'."),
+        ({"top": np.array([0.1])}, "`top` must be a number; got array([0.1])."),
+        ({"robustness": 1}, "`robustness` must be true or false; got 1."),
+        ({"data": b"people.csv"}, "`data` must be a text; got b'people.csv'."),
+        ({"data": None}, "`data` must be a text; got None."),
+        ({"decision": ["d"]}, "`decision` must be a text; got ['d']."),
+        ({"features": "a,b"}, "`features` must be a list of texts; got 'a,b'."),
+        ({"features": {"a", "b"}}, "`features` must be a list of texts; got {"),
+        ({"groups": (0, 1)}, "`groups` must be a list of texts; got (0, 1)."),
+        ({"exclude": None}, "`exclude` must be a list of texts; got None."),
+        ({"algorithms": {"a": 1}}, "`algorithms` must be a table of names and columns; got {'a': 1}."),
+        ({"algorithms": {1: "a"}}, "`algorithms` must be a table of names and columns; got {1: 'a'}."),
+        ({"algorithms": ["a"]}, "`algorithms` must be a table of names and columns; got ['a']."),
+    ],
+)
+def test_values_of_other_types_are_refused(settings, words):
+    with pytest.raises(InputError) as error:
+        AuditRequest(**settings)
+    assert error.value.code == "bad-option"
+    assert words in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -107,20 +194,20 @@ def test_dashes_underscores_and_a_byte_order_mark(tmp_path):
         ("score-as-featur = true", "Did you mean 'score_as_feature'?"),
         ("xyz = 1", "Known: data, outcome, group"),
         ("jobs = 2", "sets 'jobs', which is not known."),
-        ("outcome = 3", "'outcome' must be a text; got 3."),
-        ("decision = ['d']", "'decision' must be a text"),
-        ("folds = 5.0", "'folds' must be an integer; got 5.0."),
-        ("folds = true", "'folds' must be an integer; got True."),
-        ("seed = '1'", "'seed' must be an integer"),
-        ("alpha = '0.05'", "'alpha' must be a number; got '0.05'."),
-        ("threshold = false", "'threshold' must be a number; got False."),
-        ("robustness = 1", "'robustness' must be true or false; got 1."),
-        ("robustness = 'yes'", "'robustness' must be true or false"),
-        ("features = 'a,b'", "'features' must be a list of texts"),
-        ("groups = [0, 1]", "'groups' must be a list of texts"),
-        ("algorithms = ['a']", "'algorithms' must be a table of names and columns"),
-        ("[algorithms]\na = 1", "'algorithms' must be a table of names and columns"),
-        ("title = 2024-01-01", "'title' must be a text"),
+        ("outcome = 3", "`outcome` must be a text; got 3."),
+        ("decision = ['d']", "`decision` must be a text"),
+        ("folds = 5.0", "`folds` must be an integer; got 5.0."),
+        ("folds = true", "`folds` must be an integer; got True."),
+        ("seed = '1'", "`seed` must be an integer"),
+        ("alpha = '0.05'", "`alpha` must be a number; got '0.05'."),
+        ("threshold = false", "`threshold` must be a number; got False."),
+        ("robustness = 1", "`robustness` must be true or false; got 1."),
+        ("robustness = 'yes'", "`robustness` must be true or false"),
+        ("features = 'a,b'", "`features` must be a list of texts"),
+        ("groups = [0, 1]", "`groups` must be a list of texts"),
+        ("algorithms = ['a']", "`algorithms` must be a table of names and columns"),
+        ("[algorithms]\na = 1", "`algorithms` must be a table of names and columns"),
+        ("title = 2024-01-01", "`title` must be a text"),
         ("outcome = ", "is not valid TOML"),
         ("seed = 1\nseed = 2", "is not valid TOML"),
     ],
@@ -206,6 +293,9 @@ def test_what_cannot_stand_beside_a_given_setting_goes(config, given_, expected)
         ({"alpha": float("nan")}, "bad-alpha", "--alpha must lie"),
         ({"alpha": 0.0005}, "bad-draws", "1000 draws"),
         ({"draws": 98}, "bad-draws", "--draws must be an integer of at least 99; got 98."),
+        ({"jitter": -0.1}, "bad-option", "--jitter must be an angle in radians"),
+        ({"jitter": 1.6}, "bad-option", "--jitter must be an angle in radians"),
+        ({"jitter": float("nan")}, "bad-option", "--jitter must be an angle in radians"),
         ({"capacity": 0.0}, "bad-capacity", "--capacity must be a share of people"),
         ({"capacity": 1.1}, "bad-capacity", "--capacity must be a share of people"),
         ({"folds": 1}, "bad-folds", "--folds must be an integer of at least 2; got 1."),
@@ -291,6 +381,7 @@ VALID = {
     "folds": 3,
     "repetitions": 2,
     "draws": 500,
+    "jitter": 0.01,
     "capacity": 0.1,
     "alpha": 0.1,
     "seed": 7,

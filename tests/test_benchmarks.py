@@ -215,7 +215,7 @@ def test_a_process_that_has_ended_does_not_overwrite_its_peak():
 
 
 def test_an_analysis_in_a_process_of_its_own_is_measured_with_its_workers():
-    figures = bench_load.measured("boosting", 2000, 99, max_iter=5)
+    figures = bench_load.measured("boosting", 400, 99, max_iter=5)
     if Path("/proc/self/status").exists():
         assert figures["workers"] >= bench_load.N_JOBS
         assert figures["peak_gigabytes"] > 0.4  # the libraries alone, in three processes

@@ -62,7 +62,7 @@ def people(draw):
     return k, weight, capacity, lower, spread
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(people())
 def test_the_cutoff_treats_from_the_largest_k_down(case):
     k, weight, capacity, lower, spread = case
@@ -78,7 +78,7 @@ def test_the_cutoff_treats_from_the_largest_k_down(case):
     assert share == pytest.approx(min(capacity, wanted), abs=1e-12)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(people())
 def test_no_other_treatment_within_the_capacity_gains_more(case):
     k, weight, capacity, lower, spread = case
@@ -103,7 +103,7 @@ def test_the_capacity_is_met_exactly_in_expectation(capacity, tied, weighted):
         assert np.sum(weight * (lower + spread * chance)) / weight.sum() == pytest.approx(capacity, abs=1e-12)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(people(), st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6))
 def test_more_capacity_never_treats_anybody_less(case, steps):
     k, weight, capacity, lower, spread = case
@@ -152,7 +152,7 @@ def test_lower_bounds_equal_to_the_capacity_up_to_rounding(capacity, k):
 # --- support function ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(plain.score_samples(), shares)
 def test_rules_and_their_risks(case, share):
     scores, rng = case
@@ -197,7 +197,7 @@ def test_one_sided_data(kind, capacity):
             assert np.ptp(moved) == 0
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(plain.score_samples())
 def test_everybody_as_capacity_is_no_constraint(case):
     scores, rng = case
@@ -240,7 +240,7 @@ def test_draws_hold_the_very_rules_of_the_estimate(capacity):
     np.testing.assert_allclose(draws.h_hat, function.estimate.h(q), rtol=0, atol=1e-9)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(plain.score_samples(), shares, shares)
 def test_a_capacity_shrinks_the_plug_in_set(case, first, second):
     scores, rng = case
@@ -275,7 +275,7 @@ def test_extrema_are_those_of_the_grid(case, share, start, turn, aligned):
         start, turn = np.pi / 180 * (round(start * 50) + 0.37), np.pi / 180 * (round(turn * 50) + 0.25)
     degrees = np.pi / 180 * np.arange(360)
     for arcs in (function.estimate, function.plug_in()):
-        h = [float(arcs.h(q)[0]) for q in grid_directions()]
+        h = arcs.h(grid_directions())
         np.testing.assert_allclose(arcs.grid_h(), h, rtol=0, atol=1e-12 * (1 + np.abs(h).max()))
         for e in (rng.normal(size=2), np.full(2, rng.normal())):
             excess = [np.cos(x) * e[0] + np.sin(x) * e[1] - h[j] for j, x in enumerate(degrees)]

@@ -1,5 +1,7 @@
 """The COMPAS reader: the published counts, and its refusals."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,12 +23,14 @@ def test_rows_and_filters():
     assert data.X.shape == (5278, 7)
 
 
-def test_all_covariates_are_discrete_and_the_warning_says_so():
+def test_discrete_covariates_make_thousands_of_directions_and_no_warning():
     data = fetch_compas(path=shared_path("data", "compas_two_years.csv"))
-    with pytest.warns(MarginWarning, match="all covariates are discrete"):
-        FairFrontier(learner="factored-logit", random_state=0).fit(
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MarginWarning)
+        ff = FairFrontier(learner="factored-logit", random_state=0).fit(
             data.X, data.y, sensitive_features=data.sensitive_features
         )
+    assert ff.diagnostics_.n_directions > 3000
 
 
 def test_refusals(tmp_path):

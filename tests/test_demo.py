@@ -73,7 +73,7 @@ def test_the_table_reads_like_a_hospitals():
 def test_the_command_leaves_a_report(tmp_path):
     out = tmp_path / "demo"
     done = subprocess.run(
-        [sys.executable, "-m", "fairfrontier", "demo", "--rows", "2500", "--out", str(out), "--jobs", "1"],
+        [sys.executable, "-m", "fairfrontier", "demo", "--rows", "800", "--out", str(out), "--jobs", "1"],
         capture_output=True,
         text=True,
         check=False,

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from support.codes import group_codes
 
 from fairfrontier.errors import GroupDeterminedWarning, MarginWarning
-from fairfrontier.learning.diagnostics import all_discrete, diagnose, largest_strip_share, warn
+from fairfrontier.learning.diagnostics import diagnose, largest_strip_share, warn
 
 MU = (0.6, 0.4)
 
@@ -109,14 +109,33 @@ def test_few_directions_warn_unless_jittered():
         warn(found, jitter=0.01)
 
 
-def test_discrete_covariates_warn():
-    t, group = pairs()
+def test_discrete_covariates_do_not_matter_if_directions_differ():
+    """649 rows, covariates with few values each, 649 directions: nothing is discrete about the predictions."""
     rng = np.random.default_rng(2)
-    X = pd.DataFrame({"a": rng.integers(0, 9, 4000), "c": rng.choice(["u", "v"], 4000)})
-    assert all_discrete(X)
-    assert not all_discrete(X.assign(b=rng.normal(size=4000)))
-    with pytest.warns(MarginWarning, match="all covariates are discrete"):
-        warn(diagnose(t, MU, group, X=X))
+    t, group = rng.normal(size=(649, 2)) * MU, group_codes(rng.random(649) < 0.6)
+    X = pd.DataFrame({f"x{j}": rng.integers(0, 5, 649) for j in range(30)})
+    found = diagnose(t, MU, group, X=X)
+    assert found.n_directions == 649
+    assert not found.margin_doubtful
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn(found)
+
+
+@pytest.mark.parametrize("zero", [False, True])
+def test_one_heavy_atom_warns(zero):
+    t, group = pairs()
+    t[:200] = 0.0 if zero else t[0] * np.linspace(1, 2, 200)[:, None]
+    found = diagnose(t, MU, group)
+    assert not found.few_directions
+    assert found.heavy_atom
+    assert found.margin_doubtful
+    with pytest.warns(MarginWarning, match="5.0% of the weight lies in one direction.*--jitter 0.01"):
+        warn(found)
+    lighter = diagnose(t, MU, group, weight=np.where(np.arange(4000) < 200, 0.9, 1.0))
+    assert not lighter.margin_doubtful
+    # rows about which bounds leave nothing to decide make no atom
+    assert not diagnose(t, MU, group, free=np.arange(4000) >= 200).margin_doubtful
 
 
 @pytest.mark.parametrize("kind", ["number", "category", "code"])

@@ -47,7 +47,7 @@ def drawn_risks(draws, losses, e):
 
 
 def test_sharp_by_hand(case, request):
-    seen = set()
+    seen, infimum = set(), plain.line_infimum(case.scores)
     for metric in METRICS:
         for name, found, losses in case.results(metric=metric):
             e = case.risk(name)
@@ -60,7 +60,7 @@ def test_sharp_by_hand(case, request):
             doubt = max(plain.plug_in(case.scores, q) - plain.h(case.scores, q), 0.0)
             assert doubt > 0.05 or "overconfident" not in request.node.name
             # F is the largest value over directions, so at this one it may be too low
-            shifts = (doubt, f + plain.line_infimum(case.scores))
+            shifts = (doubt, f + infimum)
             assert shifts[1] <= 1e-12
             f_draws, e_draws = -draws.h[:, 0], drawn_risks(draws, losses, e)
             low, high, p = sharp_interval(metric, f, f_draws, e, e_draws, shifts)

@@ -174,7 +174,7 @@ def _emptied(place):
 
 
 def test_files_and_options_of_every_kind(tmp_path):
-    counts, failures = try_cases(range(1, 200), tmp_path, every=60)
+    counts, failures = try_cases(range(1, 130), tmp_path, every=60)
     assert not failures, "\n".join(failures)
     assert sum(count for (code, _), count in counts.items() if code == 0) > 30
     assert len({error for code, error in counts if code == 2}) > 8
@@ -252,8 +252,8 @@ def test_large_whole_numbers_beside_gaps_are_no_clusters(tmp_path):
     [
         (["--title", "caf\udce9"], "`title` must be UTF-8 text, got 'caf\\udce9'."),
         (["--algorithm", "caf\udce9=a"], "`algorithms` must be UTF-8 text"),
-        (["--seed", str(2**63)], "--seed must be an integer of at most 9223372036854775807; got 9223372036854775808."),
-        (["--draws", str(10**30)], "--draws must be an integer of at most 9223372036854775807"),
+        (["--seed", str(2**63)], "`seed` must be an integer of at most 9223372036854775807; got a larger one."),
+        (["--draws", str(10**30)], "`draws` must be an integer of at most 9223372036854775807"),
     ],
 )
 def test_options_that_nobody_thinks_of_are_refused(words, told, tmp_path):
@@ -267,9 +267,9 @@ def test_options_that_nobody_thinks_of_are_refused(words, told, tmp_path):
     [
         (f"seed = {'9' * 5000}", "is not valid TOML"),
         (f"features = {'[' * 20_000}", "is not valid TOML"),
-        (f"seed = 0x{'f' * 5000}", "'seed' must be an integer of at most 9223372036854775807"),
-        (f"outcome = 0x{'f' * 5000}", "'outcome' must be a text; got a number of thousands of digits."),
-        (f"top = {'9' * 400}", "'top' must be a number of at most"),
+        (f"seed = 0x{'f' * 5000}", "`seed` must be an integer of at most 9223372036854775807"),
+        (f"outcome = 0x{'f' * 5000}", "`outcome` must be a text; got a number of thousands of digits."),
+        (f"top = {'9' * 400}", "`top` must be a number of at most"),
         (f"outcome = {[1] * 5000}", "[1, 1, 1"),
     ],
 )

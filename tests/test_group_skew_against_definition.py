@@ -21,6 +21,7 @@ from support.group_skew_cases import (
     two_sided_rows,
 )
 from support.lda_cases import Case
+from support.quick import QUICK
 from support.small_samples import Rows, fit, learned, rows
 
 from fairfrontier import FairFrontier, Loss, cost_loss
@@ -191,7 +192,7 @@ def test_the_two_published_designs():
     """The balanced one has best points on different sides, the skewed one on the same side."""
     for design, different in (("balanced", True), ("skewed", False)):
         X, y, g = make_liu_molinari(800, design, random_state=2)
-        ff = FairFrontier(learner="factored-logit", n_folds=2, random_state=0, n_boot=B)
+        ff = FairFrontier(**QUICK, n_folds=2, random_state=0, n_boot=B)
         ff.fit(X, y, sensitive_features=g)
         for method in METHODS:
             test = ff.test_group_skew(method=method)

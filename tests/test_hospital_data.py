@@ -179,7 +179,7 @@ def test_builder_reads_the_file_it_is_given(tmp_path):
     np.testing.assert_array_equal(data.y, (table["gagne_sum_t"] > cut).astype(int))
     np.testing.assert_array_equal(data.sensitive_features == "Black", table["race"] == "black")
     score = table["risk_score_t"].to_numpy()
-    np.testing.assert_array_equal(data.treated("hospital score"), (score > np.percentile(score, 97)).astype(int))
+    np.testing.assert_array_equal(data.selected("hospital score"), (score > np.percentile(score, 97)).astype(int))
     generated = make_hospital(2000, 6, columns="published")
     pd.testing.assert_frame_equal(generated.X, data.X)
     np.testing.assert_array_equal(generated.y, data.y)
@@ -212,7 +212,7 @@ def test_holdout_risks_are_the_known_ones():
         "predicted conditions": (0.042, 0.015),
     }
     for score, (of_black, of_white) in known.items():
-        wrong = data.treated(score) != data.y
+        wrong = data.selected(score) != data.y
         assert round(float(wrong[black].mean()), 3) == of_black
         assert round(float(wrong[~black].mean()), 3) == of_white
 

@@ -2,8 +2,6 @@
 
 import io
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -11,12 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from support.quick import FEW
 from support.shared import shared_path
+from typer.testing import CliRunner
 
+from fairfrontier.cli import app
 from fairfrontier.datasets import load_obermeyer_holdout, make_hospital, make_hospital_table
 from fairfrontier.datasets.obermeyer import HOLDOUT_SCORES, OUTCOMES
 from fairfrontier.errors import InputError
-from fairfrontier.replication.hospital import published
+from fairfrontier.replication.hospital import published, repetitions
 from fairfrontier.replication.hospital.command import replicate_hospital
 from fairfrontier.replication.hospital.counterfactual import score_percentiles, shares, swap_by_health
 from fairfrontier.replication.hospital.repetitions import (
@@ -38,17 +39,17 @@ def plain_swaps(score, health, black, percentile, passing_over):
     edges = sorted(set(np.quantile(score, [t / 100 for t in range(101)]).tolist()))
     bins = [max(sum(edge < s for edge in edges), 1) for s in score]
     people = range(len(score))
-    treated = {i for i in people if bins[i] >= percentile}
-    whites = sorted((i for i in treated if not black[i]), key=lambda i: (health[i], i))
-    blacks = sorted((i for i in people if i not in treated and black[i]), key=lambda i: (-score[i], -health[i], i))
-    after = set(treated)
+    selected = {i for i in people if bins[i] >= percentile}
+    whites = sorted((i for i in selected if not black[i]), key=lambda i: (health[i], i))
+    blacks = sorted((i for i in people if i not in selected and black[i]), key=lambda i: (-score[i], -health[i], i))
+    after = set(selected)
     for person in blacks:
         if not whites:
             break
         if health[whites[0]] < health[person]:
             after = (after - {whites[0]}) | {person}
             whites = whites[2:] if passing_over else whites[1:]
-    return treated, after
+    return selected, after
 
 
 @given(
@@ -60,7 +61,7 @@ def test_swaps_equal_the_plain_transcription(people, percentile, passing_over):
     score, health, black = (np.array(column) for column in zip(*people, strict=True))
     found = swap_by_health(score, health, black, percentile, passing_over=passing_over)
     before, after = plain_swaps(score.astype(float), health, black, percentile, passing_over)
-    assert set(np.flatnonzero(found.treated)) == after
+    assert set(np.flatnonzero(found.selected)) == after
     assert found.swapped == len(after - before)
     if before:
         assert found.before == pytest.approx(np.mean([black[i] for i in before]))
@@ -71,12 +72,12 @@ def test_swaps_equal_the_plain_transcription(people, percentile, passing_over):
 
 
 def test_swaps_stop_where_health_is_equal():
-    # two treated White patients with 0 and 2 conditions; untreated Black patients with 1, 2 and 3
+    # two selected White patients with 0 and 2 conditions; other Black patients with 1, 2 and 3
     score = np.array([10.0, 9.0, 3.0, 2.0, 1.0])
     health = np.array([0, 2, 1, 2, 3])
     black = np.array([False, False, True, True, True])
     found = swap_by_health(score, health, black, 61)
-    assert found.treated.tolist() == [False, False, True, False, True]
+    assert found.selected.tolist() == [False, False, True, False, True]
     assert (found.before, found.after, found.swapped) == (0.0, 1.0, 2)
 
 
@@ -101,7 +102,7 @@ def test_shares_agree_with_the_published_ones_up_to_sampling_error():
     conditions = data.outcomes["conditions"].to_numpy(dtype=float)
     full = pd.read_csv(shared_path("reference", "obermeyer-figure1b.csv")).set_index("percentile")
     table3 = pd.read_csv(shared_path("reference", "table3-rf.csv")).set_index("capacity_threshold")
-    treated = np.array([np.count_nonzero(score_percentiles(score) >= t) for t in THRESHOLDS])
+    selected = np.array([np.count_nonzero(score_percentiles(score) >= t) for t in THRESHOLDS])
     passing = shares(score, conditions, black, THRESHOLDS, passing_over=True)
     plain = shares(score, conditions, black, THRESHOLDS)
     for ours, theirs in (
@@ -110,7 +111,7 @@ def test_shares_agree_with_the_published_ones_up_to_sampling_error():
         (plain[: len(table3), 1], table3["counterfactual"]),
     ):
         known = theirs.to_numpy()
-        error = np.sqrt(known * (1 - known) / treated[: len(known)])
+        error = np.sqrt(known * (1 - known) / selected[: len(known)])
         assert np.abs((ours - known) / error).max() < 3.0
     # the two rules are far apart, so the comparison can tell them apart
     assert plain[42, 1] - passing[42, 1] > 0.1
@@ -141,6 +142,15 @@ def test_published_numbers_are_those_of_the_reference_files():
         for threshold, known in published.SHARES[learner].items():
             for name, value in zip(published.SHARE_COLUMNS, known, strict=True):
                 assert value == pytest.approx(table.loc[threshold, name.lower()], abs=0.0006), (learner, threshold)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_learner():
+    """The published learner, looking at few penalties in few folds."""
+    params = repetitions.LEARNERS["logit-lasso"] | FEW | {"n_tuning_folds": 5}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repetitions, "LEARNERS", {**repetitions.LEARNERS, "logit-lasso": params})
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -222,13 +232,13 @@ def test_rules_are_those_of_the_definition(small_file):
     assert result["shares"] == learn_rules(study, 0, fairest)[0]["shares"]
     for rule in (*RULES, EGALITARIAN):
         health = result["health"][rule]
-        treated = sum(sum(health[f"{g} treated"]["count"]) for g in ("Black", "White"))
-        everyone = treated + sum(sum(health[f"{g} untreated"]["count"]) for g in ("Black", "White"))
+        selected = sum(sum(health[f"{g} treated"]["count"]) for g in ("Black", "White"))
+        everyone = selected + sum(sum(health[f"{g} untreated"]["count"]) for g in ("Black", "White"))
         assert everyone == 450
-        assert treated <= 450 * 0.03 + 1
+        assert selected <= 450 * 0.03 + 1
         black = sum(health["Black treated"]["count"])
-        assert result["shares"][rule]["97"] == pytest.approx(black / treated, abs=1e-6)
-    # with a lower threshold at least as many are treated, so the share exists wherever it does above
+        assert result["shares"][rule]["97"] == pytest.approx(black / selected, abs=1e-6)
+    # with a lower threshold at least as many are selected, so the share exists wherever it does above
     assert result["shares"]["Utilitarian"]["55"] is not None
 
 
@@ -296,11 +306,6 @@ def test_sources_are_told_apart(tmp_path, small_file):
     ],
 )
 def test_command_refuses_what_it_cannot_do(options, message, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "fairfrontier", "replicate", *options, "--out", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert message in " ".join((done.stdout + done.stderr).split())
+    done = CliRunner().invoke(app, ["replicate", *options, "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())

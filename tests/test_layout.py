@@ -64,6 +64,21 @@ def test_the_mutation_check_finds_its_tests_and_modules(kind):
     assert all(mutation_check.source_of(module).is_file() for module in mutation_check.MODULES)
 
 
+def test_the_list_of_surviving_mutants_names_modules_and_functions_that_exist():
+    text = (TESTS / "mutation_survivors.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("| `")]
+    assert len(lines) > 20
+    for line in lines:
+        place, *functions = re.findall(r"`([^`]+)`", line.split("|")[1])
+        assert mutation_check.source_of(place).is_file(), line
+        code = mutation_check.source_of(place).read_text(encoding="utf-8")
+        for name in functions:
+            assert f"def {name.rpartition('.')[2]}(" in code, line
+    for name in re.findall(r"`((?:tests|frontier|bootstrap|inference|src)/[^`]*)`", text):
+        path = name if name.startswith("tests/") else f"src/fairfrontier/{name}"
+        assert (ROOT / path).exists() or (ROOT / f"{path}.py").exists(), name
+
+
 def test_the_mutation_check_refuses_names_of_no_file():
     with pytest.raises(FileNotFoundError, match=r"tests/test_nothing_\*\.py"):
         mutation_check.found_by(TESTS, ["test_layout.py", "test_nothing_*.py"])

@@ -416,6 +416,7 @@ def same(first, second):
     for record in (one, other):
         record.pop("algorithm")
     assert one.keys() == other.keys()
+    assert one.pop("learner_check") == other.pop("learner_check")
     for key in set(one) - {"witness", "p_value_adjusted", "robust_p_value_adjusted", "tested_together"}:
         assert one[key] == (other[key] if one[key] is None or isinstance(one[key], str) else pytest.approx(other[key]))
     np.testing.assert_allclose(first.draws, second.draws, rtol=0, atol=1e-12)

@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from support.codes import group_codes
+from support.quick import FEW
 
 from fairfrontier.learning.folds import deal, deal_training_rows
 from fairfrontier.learning.lasso.logistic import L1LogisticRegression
@@ -287,6 +288,7 @@ def test_presets_run_on_frames_with_categories_and_weights(name, many):
     dl = X["a"].to_numpy() + rng.normal(size=n)
     dl = dl if many else np.sign(dl)
     fast = {"forest": {"n_estimators": 10}, "boosting": {"max_iter": 5}, "neural-net": {"decay": 1.0}}
+    fast |= {"logit": FEW, "logit-lasso": FEW, "lasso": FEW}
     options = fast.get(name.removeprefix("factored-"), {})
     if name == "stack":
         options = {"members": ("lasso", "factored-logit"), "n_inner_folds": 2}
@@ -461,7 +463,7 @@ def test_whole_clusters_are_dealt_evenly_to_as_many_folds_as_there_can_be(n_fold
         ("boosting", {}),
         ("factored-logit", {}),
         ("partially-linear", {"linear": (1, 2)}),
-        ("stack", {"members": ("lasso", "factored-logit")}),
+        ("stack", {"members": ("lasso", "factored-logit"), "n_inner_folds": 2}),
     ],
 )
 def test_fewer_clusters_than_tuning_folds(name, options, n_clusters):

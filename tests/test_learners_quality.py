@@ -32,7 +32,7 @@ def squared_errors(learner, seeds, n=8000):
 
 
 def test_logit_learners_come_close_and_factoring_helps():
-    factored, three_class = (squared_errors(name, range(5)) for name in ("factored-logit", "logit-lasso"))
+    factored, three_class = (squared_errors(name, range(2)) for name in ("factored-logit", "logit-lasso"))
     assert factored[0] <= 0.0006
     assert factored[1] <= 0.0006
     assert three_class[0] <= 0.0013
@@ -62,11 +62,12 @@ def honest_forest(x, codes, new, n_trees=100):
         choose, fill = np.array_split(rng.permutation(len(x))[: len(x) // 2], 2)
         tree = DecisionTreeClassifier(min_samples_leaf=5, max_features=n_features, random_state=t)
         leaf_of_filling, leaf_of_new = (tree.fit(x[choose], codes[choose]).apply(rows) for rows in (x[fill], new))
-        for leaf in np.unique(leaf_of_new):
-            inside = codes[fill][leaf_of_filling == leaf]
-            if len(inside):
-                total[leaf_of_new == leaf] += np.bincount(inside, minlength=total.shape[1]) / len(inside)
-                used[leaf_of_new == leaf] += 1
+        counts = np.zeros((tree.tree_.node_count, total.shape[1]))
+        np.add.at(counts, (leaf_of_filling, codes[fill]), 1)
+        filled = counts.sum(axis=1)[leaf_of_new]
+        known = filled > 0
+        total[known] += counts[leaf_of_new[known]] / filled[known, None]
+        used += known
     return total / used[:, None]
 
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_auc_score
 from support.everything import differing, everything
+from support.quick import FEW, QUICK
 from support.refusals import refused
 
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule, evaluate
@@ -212,16 +213,21 @@ def test_own_folds_must_hold_every_group():
 FAST = {
     "forest": {"n_estimators": 10},
     "factored-forest": {"n_estimators": 10},
+    "auto": {},
+    "pooled-logit": {"n_penalties": 20, "n_tuning_folds": 3},
+    "pooled-boosting": {"max_iter": 5},
     "boosting": {"max_iter": 5},
     "factored-boosting": {"max_iter": 5},
     "neural-net": {"decay": 1.0},
-    "logit-lasso": {"n_penalties": 20, "n_tuning_folds": 3},
-    "factored-logit": {"n_penalties": 20, "n_tuning_folds": 3},
-    "lasso": {"n_penalties": 20, "n_tuning_folds": 3},
+    "logit-lasso": FEW,
+    "factored-logit": FEW,
+    "lasso": FEW,
     "partially-linear": {"linear": (0, 2), "base": LinearRegression(), "n_inner_folds": 3},
     "stack": {"members": (LogisticRegression(), LinearRegression()), "n_inner_folds": 3},
 }
-SINGLE = [name for name in PRESETS if name not in ("partially-linear", "stack")]
+COMPOSED = ("auto", "pooled-logit", "pooled-boosting", "partially-linear", "stack")
+"""Presets whose components are not one model per group; their own tests transcribe them."""
+SINGLE = [name for name in PRESETS if name not in COMPOSED]
 
 
 class Loops:
@@ -787,7 +793,7 @@ def third_group(n=240, seed=5):
 @pytest.mark.parametrize("positive", ["yes", "no"])
 def test_outcomes_of_groups_left_out_name_no_decision(positive):
     X, y, g = third_group()
-    ff = FairFrontier(learner="factored-logit", groups=("a", "b"), positive=positive, n_boot=99, random_state=0)
+    ff = FairFrontier(**QUICK, groups=("a", "b"), positive=positive, n_boot=99, random_state=0)
     ff.fit(X, y, sensitive_features=g)
     assert ff.outcome_labels_.tolist() == ["no" if positive == "yes" else "yes", positive]
     assert set(ff.rule("utilitarian").predict(X)) <= {"yes", "no"}
@@ -795,7 +801,7 @@ def test_outcomes_of_groups_left_out_name_no_decision(positive):
 
 def test_rows_left_out_are_counted_in_the_record_and_warned_of_by_evaluate(tmp_path):
     X, y, g = third_group()
-    ff = FairFrontier(learner="factored-logit", groups=("a", "b"), positive="yes", n_boot=99, random_state=0)
+    ff = FairFrontier(**QUICK, groups=("a", "b"), positive="yes", n_boot=99, random_state=0)
     ff.fit(X, y, sensitive_features=g)
     record = json.loads(ff.to_json(tmp_path / "record.json").read_text())
     assert record["data"]["left_out"] == {"c": 80}
@@ -809,6 +815,6 @@ def test_rows_left_out_are_counted_in_the_record_and_warned_of_by_evaluate(tmp_p
 
 def test_rules_use_the_present_number_of_jobs():
     X, y, g = third_group()
-    ff = FairFrontier(learner="factored-logit", groups=("a", "b"), positive="yes", random_state=0)
+    ff = FairFrontier(**QUICK, groups=("a", "b"), positive="yes", random_state=0)
     ff.fit(X, y, sensitive_features=g).set_params(n_jobs=2)
     assert ff.rule("utilitarian").n_jobs == 2

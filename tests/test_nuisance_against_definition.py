@@ -7,6 +7,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_auc_score
+from support.quick import FEW
 
 from fairfrontier.data.sample import make_sample
 from fairfrontier.errors import WeakLearnerWarning
@@ -164,12 +165,12 @@ def test_tuning_happens_once_or_in_every_fold():
         "random_state": 5,
         "progress": lambda done, total, text: told.append((done, total, text)),
     }
-    once = cross_fit(sample, dl, resolve_learner("logit-lasso"), **options)
+    once = cross_fit(sample, dl, resolve_learner("logit-lasso", **FEW), **options)
     assert [t[:2] for t in told] == [(i, 8) for i in range(1, 9)]
     assert told[0][2] == "tuning group 'red'"
     assert told[-1][2] == "repetition 1 of 1, fold 3 of 3, group 'blue'"
     told.clear()
-    every = cross_fit(sample, dl, resolve_learner("logit-lasso", tune_on_folds=True), **options)
+    every = cross_fit(sample, dl, resolve_learner("logit-lasso", tune_on_folds=True, **FEW), **options)
     assert len(told) == 6
     assert not np.array_equal(once.predictions, every.predictions)
 

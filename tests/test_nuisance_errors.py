@@ -1,5 +1,7 @@
 """What folds and cross-fitting refuse, and how failures of learners are told."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
@@ -151,3 +153,26 @@ def test_an_error_that_cannot_be_pickled_keeps_its_words(n_jobs):
     sample = make()
     with pytest.raises(LearnerError, match="Stubborn: very odd"):
         cross_fit(sample, 1 - 2 * sample.y, Unpicklable(), n_folds=2, n_jobs=n_jobs)
+
+
+class Warns(LinearRegression):
+    """Warns when it is fitted."""
+
+    def fit(self, X, y, sample_weight=None):
+        warnings.warn("It is warm.", RuntimeWarning, stacklevel=2)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_warnings_of_a_learner_are_given_here_in_whatever_process_it_runs(n_jobs):
+    sample = make()
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        cross_fit(sample, 1 - 2 * sample.y, Warns(), n_folds=2, n_jobs=n_jobs)
+    own = [warning for warning in found if warning.category is RuntimeWarning]
+    assert {str(warning.message) for warning in own} == {"It is warm."}
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", RuntimeWarning)
+        cross_fit(sample, 1 - 2 * sample.y, Warns(), n_folds=2, n_jobs=n_jobs)
+    assert RuntimeWarning not in {warning.category for warning in found}

@@ -7,6 +7,7 @@ import pytest
 from matplotlib.path import Path
 from support import plain
 from support.codes import group_codes
+from support.quick import QUICK
 from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
@@ -170,7 +171,7 @@ def test_points_deep_inside_are_rejected_with_enough_data():
 
 def test_repetitions_are_combined(case):
     data = case.data
-    ff = FairFrontier(learner="factored-logit", n_rep=3, n_folds=3, n_boot=B, random_state=1)
+    ff = FairFrontier(**QUICK, n_rep=3, n_folds=3, n_boot=B, random_state=1)
     ff.fit(data.X, data.y, sensitive_features=data.g)
     single = [fit(data, t=t, options={"n_boot": B}) for t in ff.nuisance_.predictions]
     for call, arguments in (

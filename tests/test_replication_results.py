@@ -76,7 +76,7 @@ def test_imitated_distances_agree_with_the_published_rates_and_exact_ones_do_not
 
 
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", ["balanced", pytest.param("skewed", marks=pytest.mark.slow)])
 def test_the_code_of_now_gives_what_was_kept_but_for_the_draws(store, design):
     """Estimates are those of version 0.1.0, p-values and intervals those of other draws of the same law."""
     task, seen = tasks(18, (1000,), (design,), settings())[-1], set()

@@ -253,11 +253,12 @@ def test_two_processes_may_fill_one_store(tmp_path, undisturbed):
     assert contents(read_store(path)) == undisturbed
 
 
-def test_killed_ten_times_and_finished(tmp_path, undisturbed):
+@pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.slow)])
+def test_killed_many_times_and_finished(kills, tmp_path, undisturbed):
     """Each time the whole group of processes is killed at a random moment after some rows have come in."""
     path, rng = tmp_path / "toy.sqlite", np.random.default_rng(4)
     interrupted = 0
-    for attempt_number in range(10):
+    for attempt_number in range(kills):
         worker = start(path, 40, 0.05, 2)
         goal = len(read_store(path).finished()) + 1 if path.exists() else 1
         for _ in range(600):

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from support.small_table1 import SMALL
+from support.small_table1 import SMALL, quick_settings
 from typer.testing import CliRunner
 
 from fairfrontier.cli import app
+from fairfrontier.replication import figure5, simulation
 from fairfrontier.replication.comparison import PROCEDURES, compare, stored_as
-from fairfrontier.replication.figure5 import draw_figure5
 from fairfrontier.replication.store import Row, open_store, read_store
 from fairfrontier.replication.table1 import PUBLISHED, replicate, settings, tasks, true_points, versions
 
@@ -167,7 +167,8 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path, options, text):
     assert not (tmp_path / "table1.sqlite").exists()
 
 
-def test_the_command_continues_and_starts_another_store_for_other_settings(tmp_path):
+def test_the_command_continues_and_starts_another_store_for_other_settings(tmp_path, monkeypatch):
+    monkeypatch.setattr(simulation, "settings", quick_settings)
     options = ["--n", "1000", "--designs", "balanced", "--draws", "99"]
     first = simulate(tmp_path, "--replications", "1", *options, "--descents", "1")
     assert first.exit_code == 0, first.output
@@ -185,8 +186,9 @@ def test_the_command_continues_and_starts_another_store_for_other_settings(tmp_p
     assert len(list(tmp_path.glob("table1-*.sqlite"))) == 1
 
 
-def test_figure_5(tmp_path):
-    paths = draw_figure5(tmp_path, rows=600, n_boot=99)
+def test_figure_5(tmp_path, monkeypatch):
+    monkeypatch.setattr(figure5, "settings", quick_settings)
+    paths = figure5.draw_figure5(tmp_path, rows=600, n_boot=99)
     assert [path.suffix for path in paths] == [".png", ".svg"]
     assert all(path.stat().st_size > 20_000 for path in paths)
     assert "skewed design" in paths[1].read_text()

@@ -6,7 +6,10 @@ from importlib.resources import files
 
 import jsonschema
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from support.quick import QUICK
 
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
@@ -22,7 +25,7 @@ VALIDATOR = jsonschema.Draft202012Validator(
 @pytest.fixture(scope="module")
 def fitted():
     X, y, group = make_liu_molinari(800, design="skewed", random_state=2)
-    ff = FairFrontier(learner="factored-logit", n_boot=99, random_state=1).fit(X, y, sensitive_features=group)
+    ff = FairFrontier(**QUICK, n_boot=99, random_state=1).fit(X, y, sensitive_features=group)
     return ff, (X["x2"] > 0.5).astype(int)
 
 
@@ -119,6 +122,61 @@ def test_records_follow_the_schema_with_and_without_algorithms(fitted, tmp_path)
     ff, decisions = fitted
     for algorithms in (None, decisions, {"in use": decisions, "everybody": np.ones(ff.n_obs_)}):
         VALIDATOR.validate(json.loads(ff.to_json(tmp_path / "record.json", algorithms).read_text()))
+
+
+def several(ff, decisions):
+    """Two algorithms as every kind of several columns, with the names that they have in `test_lda`."""
+    columns = {"in use": np.asarray(decisions), "nobody": np.zeros(ff.n_obs_, dtype=int)}
+    frame = pd.DataFrame(columns)
+    return {
+        "pandas": frame,
+        "polars": pl.DataFrame(columns),
+        "array": frame.to_numpy(),
+        "one column": frame[["in use"]],
+    }
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "array", "one column"])
+def test_several_columns_are_several_algorithms(fitted, tmp_path, kind):
+    ff, decisions = fitted
+    given = several(ff, decisions)[kind]
+    tests = ff.test_lda(given)
+    record = json.loads(ff.to_json(tmp_path / "record.json", given).read_text())
+    assert [found["name"] for found in record["algorithms"]] == list(tests)
+    assert [found["lda"]["p_value_adjusted"] for found in record["algorithms"]] == [
+        test.p_value_adjusted for test in tests.values()
+    ]
+    assert record["title"] == f"Audit of {', '.join(tests)}"
+    page = ff.report(tmp_path / "report.html", given).read_text()
+    assert f"<title>{record['title']}" in page
+
+
+def test_several_columns_are_drawn_by_name(fitted):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    ff, decisions = fitted
+    for given in several(ff, decisions).values():
+        ax = ff.plot(decisions=given)
+        labels = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert labels[-len(ff.test_lda(given)) :] == list(ff.test_lda(given))
+        plt.close(ax.figure)
+
+
+def test_frames_are_refused_as_in_the_tests(fitted, tmp_path):
+    ff, decisions = fitted
+    wrong = (pd.DataFrame(index=decisions.index), pd.DataFrame({1: decisions, "1": decisions}))
+    for given in wrong:
+        for ask_for in (ff.test_lda, lambda d: ff.plot(decisions=d), lambda d: ff.to_json(tmp_path / "record.json", d)):
+            with pytest.raises(InputError) as error:
+                ask_for(given)
+            assert error.value.code == "bad-decisions"
+
+
+def test_no_algorithm_by_name_is_none(fitted, tmp_path):
+    ff, _ = fitted
+    assert json.loads(ff.to_json(tmp_path / "record.json", {}).read_text())["algorithms"] == []
 
 
 def test_algorithms_need_different_names(fitted):

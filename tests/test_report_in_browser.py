@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from support.browser import DESKTOP, PHONE, launched, opened
 from support.people import people
+from support.quick import QUICK
 from support.records import changed, record_of
 
 from fairfrontier import FairFrontier
@@ -44,7 +45,7 @@ def chromium():
 
 @pytest.fixture(scope="module")
 def ff():
-    return FairFrontier(learner="factored-logit", n_boot=200, random_state=0).fit(X, Y, sensitive_features=G)
+    return FairFrontier(**QUICK, n_boot=200, random_state=0).fit(X, Y, sensitive_features=G)
 
 
 @pytest.fixture(scope="module")

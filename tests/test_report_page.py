@@ -15,13 +15,16 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 from support.people import people
+from support.quick import QUICK
 from support.records import changed, record_of, respelled
 
 from fairfrontier import FairFrontier
 from fairfrontier.errors import MissingDependencyError
+from fairfrontier.report.agreement import Effort, other_runs
 from fairfrontier.report.html import render
+from fairfrontier.report.origin import Settings, Source
 from fairfrontier.report.parts import AuditParts
-from fairfrontier.report.record import Run, RunVerdict, Settings, Source
+from fairfrontier.report.record import Run, RunVerdict
 from fairfrontier.report.sentences import SETTINGS
 
 pytest.importorskip("jinja2")
@@ -80,7 +83,7 @@ def fitted(n=500, **options):
     x, y, g = people(n)
     group = np.where(g == "women", "WOMENLABEL", "MENLABEL")
     X = pd.DataFrame(x, columns=[f"COLUMNNAME{i}" for i in range(3)])
-    options = {"learner": "factored-logit", "n_boot": 99, "n_folds": 2, "random_state": 0} | options
+    options = QUICK | {"n_boot": 99, "n_folds": 2, "random_state": 0} | options
     return FairFrontier(**options).fit(X, y, sensitive_features=group), y
 
 
@@ -104,6 +107,8 @@ def record():
         dropped_by_reason={"COLUMNNAME1 is missing": {"WOMENLABEL": 60}},
         other_groups={"OTHERLABEL": 40},
         categories={"COLUMNNAME1": 3},
+        kinds={"COLUMNNAME1": "dates, used as numbers of days"},
+        gaps={"COLUMNNAME1": 2},
     )
     runs = tuple(
         Run(
@@ -225,8 +230,8 @@ def test_limits_and_warnings_are_shown(record, read):
 def test_the_adjusted_p_value_decides_and_the_other_is_beside_it(record):
     found = changed(record, TEST, p_value=0.0123, p_value_adjusted=0.0369)
     text = Reader(render(found)).text
-    assert "p-value 0.037 of evidence this strong if there were no alternative, adjusted for 3 algorithms" in text
-    assert "by Holm's method (0.012 unadjusted)" in text
+    assert "p-value 0.037 (the chance of evidence this strong if there were no alternative, adjusted for" in text
+    assert "3 algorithms by Holm's method; 0.012 unadjusted)" in text
     assert "The p-values of the algorithms are adjusted for their number by Holm's method" in text
     alone = Reader(render(changed(found, "", algorithms=found.algorithms[:1]))).text
     assert "djusted" not in alone
@@ -314,9 +319,12 @@ def test_verdicts_that_hang_on_a_choice_are_marked(record, read):
     assert read.text.count("1 of 1 other run") == 3
     runs = record.sensitivity[1].algorithms
     other = runs | {"ALGORITHMNAME1": changed(runs["ALGORITHMNAME1"], "", verdict="no-evidence")}
-    text = Reader(render(changed(record, "sensitivity.1", algorithms=other))).text
+    disputed = changed(record, "sensitivity.1", algorithms=other)
+    found = other_runs(disputed.sensitivity, "ALGORITHMNAME1", record.alpha, Effort())
+    text = Reader(render(changed(disputed, "algorithms.0", other_runs=found))).text
     assert text.count("Depends on how it is asked.") == 1
     assert text.count("0 of 1 other run") == 1
+    assert text.count("other runs disagree on 1 of 3") == 1
 
 
 def test_selection_rates_further_apart_are_told(record):

@@ -11,8 +11,10 @@ import pytest
 
 from fairfrontier.audit.request import AuditRequest
 from fairfrontier.report import schema
-from fairfrontier.report.record import Limits, Record, RequestRecord, plain
+from fairfrontier.report.origin import RequestRecord
+from fairfrontier.report.record import Record, plain
 from fairfrontier.report.schema import describe, record_schema, schema_text
+from fairfrontier.report.values import Limits
 
 
 @dataclass(frozen=True, kw_only=True)

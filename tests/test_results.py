@@ -12,6 +12,7 @@ from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 import numpy as np
 import pandas as pd
 import pytest
+from support.quick import QUICK
 
 import fairfrontier
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule, evaluate, results
@@ -19,6 +20,7 @@ from fairfrontier.data.notebook import BLUE, ROWS, Picture
 from fairfrontier.data.result import LINES, WIDTH, ExplainedResult, Result, plain, same, short
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import EmptySetWarning
+from fairfrontier.results import PointContradiction
 
 N, N_BOOT = 613, 199
 GROUPS = ("<i>A</i>", 'B & "C"\n')
@@ -39,7 +41,7 @@ def sample():
 def walk(sample):
     """One instance, or several, of every result, by the name of its class."""
     X, y, group, coin = sample
-    options = {"learner": "factored-logit", "n_folds": 2, "groups": GROUPS, "random_state": 0}
+    options = QUICK | {"n_folds": 2, "groups": GROUPS, "random_state": 0}
     ff = FairFrontier(n_boot=N_BOOT, bias_correction="regret", n_refits=2, **options)
     ff.fit(X, y, sensitive_features=group)
     several = {IN_USE: coin, "other": (X["x1"] > 0).astype(int)}
@@ -54,7 +56,8 @@ def walk(sample):
         *[ff.feasible_set(), ff.feasible_set(capacity=0.3)],
         *[ff.feasible_set().confidence_band(side=side) for side in ("two-sided", "lower")],
         *[ff.feasible_set().test([0.1, 0.1]), ff.feasible_set().test_contains(points)],
-        *[lda, lda.evidence, lda.witness, lda.evidence.gain_bound],
+        *[lda, lda.evidence, lda.witness, lda.evidence.gain_bound, lda.learner_check],
+        PointContradiction(f"best for {GROUPS[0]}", f"risk of group {GROUPS[0]}", "fairest", 0.01, 0.02),
         *[ff.test_lda(several), ff.test_lda(several, method="sharp")[IN_USE], ff.test_lda(coin, capacity=0.6)],
         *[ff.test_frontier(points, directions=40), ff.test_pareto(decisions=several, directions=40)],
         *[ff.frontier_confidence_set(directions=40), ff.test_best_points(points[:2], points[1:])],

@@ -19,12 +19,14 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
-from support.people import GROUPS, LOGIT, fitted, people, plain_pairs, shares, unit
+from support.people import GROUPS, LOGIT, fitted, frontier, people, plain_pairs, shares, unit
+from support.quick import QUICK
 from support.refusals import code_of
 
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule, cost_loss
 from fairfrontier.data.sample import make_sample
 from fairfrontier.frontier.capacity import find_cutoff
+from fairfrontier.frontier.rule_class import GroupBlind
 from fairfrontier.learning.cross_fitting import cross_fit, fit_on_all
 
 # --- a scikit-learn classifier ---------------------------------------------------------------------------
@@ -116,7 +118,8 @@ def test_frames_give_what_arrays_give():
         np.testing.assert_allclose(rule.predict_proba(frame), plain)
         assert rule.feature_names_in_.tolist() == names
         assert rule.groups_ == GROUPS
-        assert code_of(lambda rule=rule, frame=frame: rule.predict(frame[names[::-1]])) == "bad-features"
+        np.testing.assert_allclose(rule.predict_proba(frame[names[::-1]]), plain)
+        assert code_of(lambda rule=rule, frame=frame: rule.predict(frame[names[1:]])) == "bad-features"
 
 
 def test_categories_in_a_frame():
@@ -124,7 +127,7 @@ def test_categories_in_a_frame():
     town = np.where(X[:, 0] > 0.5, "north", np.where(X[:, 0] > -0.5, "centre", "south"))
     indicators = np.column_stack([X[:, 1], *[(town == name).astype(float) for name in ("centre", "north", "south")]])
     frame = pd.DataFrame({"x": X[:, 1], "town": town})
-    options = {"learner": "factored-logit", "capacity": 0.3}
+    options = QUICK | {"capacity": 0.3}
     by_name = fitted(data=(frame, y, g), **options)
     by_hand = fitted(data=(indicators, y, g), **options)
     np.testing.assert_allclose(by_name.decision_function(frame), by_hand.decision_function(indicators), atol=1e-6)
@@ -174,6 +177,20 @@ def test_the_rule_by_hand(weighted):
     np.testing.assert_array_equal(rule.predict(X_new), k > 0)
     np.testing.assert_array_equal(rule.predict_proba(X_new)[:, 1], k > 0)
     assert 0 < rule.predict(X_new).sum() < len(k)
+
+
+def test_rules_are_applied_to_the_vectors_that_are_swept(monkeypatch):
+    """What a class of rules makes of predictions holds for the sweep and for the rules handed out alike."""
+    mixed = np.array([[1.0, 0.3], [0.1, 1.0]])
+    X, y, g = people()
+    predictions = frontier().nuisance_.predictions[0]
+    monkeypatch.setattr(GroupBlind, "vectors", lambda self, predictions, group: predictions @ mixed)
+    ff = frontier()
+    np.testing.assert_allclose(ff.support_function_.scores.t, predictions @ mixed)
+    X_new = people(seed=9)[0]
+    k = plain_pairs(X, y, g, X_new) @ mixed @ (unit([-3.0, -1.0]) / shares(g))
+    for rule in (fitted((3.0, 1.0)), ff.rule((3.0, 1.0))):
+        np.testing.assert_allclose(rule.decision_function(X_new), k, atol=1e-6)
 
 
 def test_the_seed_is_that_of_the_learner():

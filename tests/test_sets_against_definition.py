@@ -159,8 +159,9 @@ def test_feasible_set_membership_and_area():
     polygon = feasible_set(arcs)
     boundary = dense_boundary(arcs)
     centre = arcs.mirror / 2
-    assert polygon.contains(centre + 0.9 * (boundary - centre)).all()
-    assert not polygon.contains(centre + 1.1 * (boundary - centre)).any()
+    some = boundary[::10]
+    assert polygon.contains(centre + 0.9 * (some - centre)).all()
+    assert not polygon.contains(centre + 1.1 * (some - centre)).any()
     x, y = boundary.T
     assert polygon.area == pytest.approx(0.5 * np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y), rel=1e-3)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .audit.gate import HELP, failed, read_conditions
 from .audit.request import AuditRequest, Kind, Option, Value, options, override, read_config
 from .data.messages import printable
 from .errors import FairFrontierError, InputError
@@ -96,17 +97,17 @@ def audit(
     out: Annotated[Path, typer.Option(help="Directory to write the audit to.")] = Path("audit"),
     jobs: Annotated[int | None, typer.Option(help="Number of parallel jobs; -1 for all cores.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")] = False,
-    fail_on: Annotated[str | None, typer.Option(help="'lda': exit with code 3 if an alternative is shown.")] = None,
+    fail_on: Annotated[list[str] | None, typer.Option(help=HELP)] = None,
     **typed: Typed,
 ) -> None:
     """Audit a decision algorithm for less discriminatory alternatives.
 
-    Exit codes: 0 done, 2 bad input, 3 an alternative is shown (with --fail-on lda), 130 interrupted, 143 terminated.
+    Exit codes: 0 done, 2 bad input, 130 interrupted, 143 terminated. With --fail-on: 3 an alternative is shown (lda),
+    4 an algorithm is not comparable (not-comparable), 5 other runs come to another verdict (disagreement).
     """
     console = _console()
     with _exit_codes(console):
-        if fail_on not in (None, "lda"):
-            raise InputError("bad-option", f"--fail-on accepts only 'lda'; got {fail_on!r}.")
+        conditions = read_conditions(fail_on or ())
         given = {option.name: _value(option, typed[option.name]) for option in options()}
         request = override(read_config(config) if config else AuditRequest(), given).check()
         plan = _plan(request)
@@ -114,8 +115,9 @@ def audit(
             console.print("\n".join(plan.lines()))
             return
         finished = _audit(console, plan, out, jobs)
-        if finished.shown and fail_on == "lda":
-            raise typer.Exit(3)
+        if (reason := failed(finished.record, conditions)) is not None:
+            console.print(f"Exit code {reason.code}: {reason.meaning} (--fail-on {reason.word}).")
+            raise typer.Exit(reason.code)
 
 
 def _plan(request: AuditRequest) -> AuditPlan:
@@ -242,7 +244,7 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
     from .audit.write import PAGE, RECORD, check_folder, write_audit
     from .data.checks import check_n_jobs
     from .progress import progress_bar
-    from .report.sentences import verdict_line
+    from .report.sentences import beside_verdict, verdict_line
 
     check_n_jobs(jobs, "--jobs")
     console.print("\n".join(plan.lines()) + "\n")
@@ -252,6 +254,8 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
     write_audit(finished, out)
     for algorithm in finished.record.algorithms:
         console.print(printable(verdict_line(algorithm, finished.record)))
+        for line in beside_verdict(algorithm):
+            console.print(f"  {printable(line)}")
     for warning in finished.record.warnings:
         console.print(f"Note: {printable(warning)}")
     console.print(f"Report: {out / PAGE}\nRecord: {out / RECORD}")

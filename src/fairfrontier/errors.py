@@ -19,6 +19,7 @@ __all__ = [
     "MarginWarning",
     "MissingDependencyError",
     "NotFittedError",
+    "NotShownWarning",
     "WeakLearnerWarning",
 ]
 
@@ -140,6 +141,10 @@ class FewDrawsWarning(FairFrontierWarning):
 
 class EmptySetWarning(FairFrontierWarning):
     """An estimated or confidence set came out empty."""
+
+
+class NotShownWarning(FairFrontierWarning):
+    """A rule was selected that is estimated to improve on an algorithm, but the test does not show an improvement."""
 
 
 def __getattr__(name: str) -> type[FairFrontierError]:

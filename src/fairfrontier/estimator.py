@@ -13,7 +13,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from .arrays import ArrayLike, FloatArray
-from .data.algorithms import Algorithms, Asked, Decisions
+from .data.algorithms import Algorithms, Asked, Decisions, named_decisions
 from .data.aligning import aligned
 from .data.checks import check_alpha, check_n_jobs
 from .data.declared import read_declared
@@ -38,11 +38,13 @@ from .inference.group_skew import GroupSkewTest
 from .inference.group_skew import Method as SkewMethod
 from .inference.lda.evidence import Method
 from .inference.lda.result import LDATest, LDATests
+from .inference.listed_points import PointContradiction, point_contradictions
 from .inference.points import GRID, Derivative, PointTests
 from .inference.regions import FrontierRegion
 from .learning import diagnostics
 from .learning.cross_fitting import Nuisance
 from .learning.diagnostics import Diagnostics
+from .learning.learner_report import LearnerReport, learner_report
 from .learning.learners import read_learner
 from .report.findings import ask
 from .report.html import render
@@ -51,7 +53,7 @@ from .report.record import Record
 from .report.text import summary_text
 from .rules.alternatives import Alternatives
 from .rules.classifier import FrontierRule
-from .rules.deployment import Deployment, alternatives
+from .rules.deployment import Deployment, alternatives, check_sought
 from .rules.preferences import Weights
 
 
@@ -95,7 +97,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         categories are categories, dates are numbers of days, and other numbers are quantities, but for a few
         different integers whose relation to the outcome has no order: they are codes of categories.
     jitter : float
-        Rotate nuisance pairs by a uniform angle of at most this many radians, for all-discrete covariates.
+        Rotate nuisance pairs by a uniform angle of at most this many radians, for predictions with few distinct
+        directions.
     n_jobs : int, optional
         Parallel jobs (joblib); results do not depend on it.
     random_state : int, SeedSequence, Generator or None
@@ -117,9 +120,13 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     points_ : DataFrame
         Best point of each group and fairest point: two risks and the direction of each. The fairest point's direction
         is chosen by the plug-in criterion, as in `distance_to_fairest`.
+    contradictions_ : tuple of PointContradiction
+        Points that are not what they are called, because learner or sample are too weak to distinguish them.
     configuration_ : str
         "balanced" or "<label>-skewed".
     diagnostics_ : Diagnostics
+    learner_report_ : LearnerReport
+        Losses of the learner out of fold, and its candidates with their inner losses and weights.
     regret_ : Regret or None
         Of the rules of ``support_function_``, with ``bias_correction="regret"``.
 
@@ -316,6 +323,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         return estimates.points_table(self.fit_)
 
     @property
+    def contradictions_(self) -> tuple[PointContradiction, ...]:
+        """Points of ``points_`` that are not what they are called, by the estimates; none if all is well."""
+        return point_contradictions(self.fit_)
+
+    @property
     def configuration_(self) -> str:
         """Whether the frontier is "balanced" or "<label>-skewed"."""
         return estimates.labelled_configuration(self.fit_)
@@ -327,6 +339,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         if fit.diagnostics is None:
             raise two_groups_needed(fit.sample.groups.labels, "The inference behind the frontier")
         return fit.diagnostics
+
+    @property
+    def learner_report_(self) -> LearnerReport:
+        """Losses of the learner out of fold, and its candidates with their inner losses and weights."""
+        return learner_report(self.nuisance_, self.groups_)
 
     def support(self, q: ArrayLike) -> FloatArray:
         """Support function h at directions ``q`` (k, 2), shape (k,); the median over repetitions.
@@ -723,8 +740,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         held_out: bool = False,
         randomised: bool = False,
         threshold: float | None = None,
+        test: LDATest | None = None,
     ) -> Alternatives:
-        """Find rules of the frontier that improve on an algorithm for both groups and in the gap between them.
+        """Find rules of the frontier that are estimated to improve on an algorithm for both groups and in the gap.
+
+        Whether an improvement is shown is another question, which the robust test answers: the result has its verdict.
 
         Parameters
         ----------
@@ -739,22 +759,33 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             on the other half, which no choice has seen. The rules themselves always learn from all rows.
         randomised, threshold
             As in `test_lda`.
+        test : LDATest, optional
+            The test of these decisions, if it was made before, with the same ``capacity``; adjusted p-values of several
+            algorithms tested together stay adjusted. Default: `test_lda` with the robust method, for all rows.
 
         Returns
         -------
         Alternatives
 
+        Warns
+        -----
+        CapacityWarning
+            As `test_lda`: if the algorithm selects more people than ``capacity`` allows.
+
         Examples
         --------
         >>> found = ff.alternatives(in_use, n=5)
-        >>> len(found)
-        5
+        >>> len(found), found.verdict
+        (5, 'lda-shown')
         >>> rule = found.select("utilitarian", flagged=True)  # the one with the smallest average risk
         >>> bool(rule.predict(X).mean() > 0.5)
         True
         """
-        _, algorithms = self._ask(decisions, None, randomised, threshold)
-        return alternatives(self._rules(), algorithms, n, capacity=capacity, held_out=held_out)
+        fit, algorithms = self._ask(decisions, None, randomised, threshold)
+        check_sought(fit, algorithms, n)
+        if test is None:
+            test = questions.lda_tests(fit, algorithms, capacity=capacity)[algorithms.names[0]]
+        return alternatives(self._rules(), algorithms, n, test, capacity=capacity, held_out=held_out)
 
     def summary(self) -> str:
         """Describe the fit in plain text: data, points, learner quality, diagnostics."""
@@ -777,7 +808,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         ----------
         ax : matplotlib axes, optional
             Where to draw; default a new figure.
-        decisions : column or mapping of names to columns, optional
+        decisions : column, several columns, or mapping of names to columns; optional
             Algorithms to show with their intervals; values between 0 and 1 are read as lotteries.
         region : FrontierRegion, optional
             A confidence set from `frontier_confidence_set` or `pareto_confidence_set`.
@@ -795,8 +826,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             raise MissingDependencyError(
                 "Plots need matplotlib, which is not installed: install fairfrontier[plots]."
             ) from error
-        named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
-        risks = {name: self.risks(values) for name, values in (named or {}).items()}
+        risks = {name: self.risks(values) for name, values in _by_name(decisions).items()}
         return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew, capacity=capacity, zoom=zoom)
 
     def to_json(
@@ -814,7 +844,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         ----------
         path : path
             Where to write.
-        decisions : column or mapping of names to columns, optional
+        decisions : column, several columns, or mapping of names to columns; optional
             Algorithms to be judged.
         title : str, optional
             Heading of the report.
@@ -842,15 +872,15 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
     def _record(
         self,
-        decisions: ArrayLike | Mapping[str, ArrayLike] | None,
+        decisions: Decisions | None,
         title: str | None,
         randomised: bool,
         capacity: float | None,
     ) -> Record:
         self.fit_.plane("A report on the frontier")
-        named = decisions if isinstance(decisions, Mapping) or decisions is None else {"algorithm": decisions}
-        findings = ask(self, named or {}, randomised=randomised, capacity=capacity)
-        shown = f"Audit of {', '.join(map(str, named))}" if named else "What is attainable"
+        named = _by_name(decisions)
+        findings = ask(self, named, randomised=randomised, capacity=capacity)
+        shown = f"Audit of {', '.join(named)}" if named else "What is attainable"
         return make_record(self, findings, title=title or shown, created=datetime.now())
 
     def _ask(
@@ -892,6 +922,13 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             "random_state",
         )
         return {name: value for name, value in self.get_params(deep=False).items() if name in names}
+
+
+def _by_name(decisions: Decisions | None) -> dict[str, ArrayLike]:
+    """Return the decisions of the algorithms to show, by name; there may be none."""
+    if decisions is None or (isinstance(decisions, Mapping) and not decisions):
+        return {}
+    return named_decisions(decisions, alone="algorithm")[0]
 
 
 def _write(path: str | os.PathLike[str], text: str) -> Path:

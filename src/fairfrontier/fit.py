@@ -265,9 +265,16 @@ def learn(
         planes = _planes(sample, learner, nuisance, losses, bounds=bounds, how=how, options=options, seeds=seeds)
     central = most_central([plane.function.estimate for plane in planes]) if planes else 0
     if planes:
-        t = planes[central].function.scores.t
-        shares, auc = sample.groups.shares, nuisance.group_auc
-        diagnostics = diagnose(t, shares, sample.group, X=sample.X, weight=sample.weight, group_auc=auc)
+        scores = planes[central].function.scores
+        diagnostics = diagnose(
+            scores.t,
+            sample.groups.shares,
+            sample.group,
+            X=sample.X,
+            weight=sample.weight,
+            group_auc=nuisance.group_auc,
+            free=None if scores.spread is None else scores.spread > 0.0,
+        )
     return Fit(
         sample=sample,
         loss=loss,

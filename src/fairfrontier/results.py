@@ -12,12 +12,15 @@ from .inference.best_points import BestPointTests
 from .inference.distance.result import DistanceDifference, DistanceInterval, DistanceIntervals, FairestPoint
 from .inference.group_skew import BestPointsSet, GroupSkewTest
 from .inference.lda.evidence import Evidence, GainBound
+from .inference.lda.learner_check import LearnerCheck
 from .inference.lda.result import LDATest, LDATests
 from .inference.lda.witness import Witness
+from .inference.listed_points import PointContradiction
 from .inference.points import PointTests
 from .inference.regions import FrontierRegion
 from .learning.cross_fitting import Nuisance
 from .learning.diagnostics import Diagnostics
+from .learning.learner_report import LearnerReport
 from .rules.alternatives import Alternatives
 from .rules.evaluation import Evaluation
 from .rules.linear import Restriction
@@ -42,7 +45,10 @@ __all__ = [
     "GroupSkewTest",
     "LDATest",
     "LDATests",
+    "LearnerCheck",
+    "LearnerReport",
     "Nuisance",
+    "PointContradiction",
     "PointTests",
     "Regret",
     "Restriction",

@@ -92,8 +92,8 @@ class Failing(RegressorMixin, BaseEstimator):
 
 PRESETS = ("logit-lasso", "factored-logit", "lasso", "forest", "boosting", "partially-linear", "nonsense")
 QUICK = {
-    "logit-lasso": {"n_penalties": 5, "n_tuning_folds": 2},
-    "factored-logit": {"n_penalties": 5, "n_tuning_folds": 2},
+    "logit-lasso": {"n_penalties": 20, "n_tuning_folds": 2},
+    "factored-logit": {"n_penalties": 20, "n_tuning_folds": 2},
     "lasso": {"n_penalties": 5, "n_tuning_folds": 2},
     "forest": {"n_estimators": 5},
     "boosting": {"max_iter": 5},

@@ -112,7 +112,7 @@ def sound_lda(case, found):
         finite([test.statistic, test.separation, test.feasibility, test.critical_value, test.critical_value_error])
         assert test.verdict in ("lda-shown", "no-evidence", "not-comparable")
         assert test.groups == case.ff.groups_
-        assert (test.gain_bound is not None) == (test.verdict == "no-evidence")
+        assert (test.gain_bound is not None) == (test.verdict == "no-evidence" and not test.better_for)
         finite(test.gain_weights)
         is_json(test.to_json())
         is_text(test.summary())

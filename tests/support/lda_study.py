@@ -8,12 +8,13 @@ One replication draws a sample of a design, learns the nuisance functions once, 
 * false nulls: (R + B) / 2, the logistic lottery of the published study, and the optimal utilitarian rule with 20%
   of its decisions flipped.
 
-    cd tests; python -m support.lda_study 1000 1000 STORE.csv  # n, replications
+    cd tests; python -m support.lda_study 1000 1000 STORE.csv        # n, replications
+    cd tests; python -m support.lda_study 1000 300 OTHER.csv auto    # another learner, left as it is
 """
 
 import sys
 import warnings
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -62,7 +63,7 @@ def distort(t, how, column, rng):
     return t
 
 
-def replicate(number, n, design, model, learner="factored-logit", n_boot=500):
+def replicate(number, n, design, model, learner="factored-logit", n_boot=500, distortions=DISTORTIONS):
     """One replication; returns rows (distortion, hypothesis, method, p-value)."""
     rng = np.random.default_rng([n, number, design == "skewed"])
     X, y, group = make_liu_molinari(n, design, rng)
@@ -81,7 +82,7 @@ def replicate(number, n, design, model, learner="factored-logit", n_boot=500):
     names = [*[f"optimal {k + 1}" for k in range(6)], "logit lottery", "flipped", "R", "B", "(R+B)/2"]
     fixed = np.array([truth.R, truth.B, (truth.R + truth.B) / 2])
     found = []
-    for how in DISTORTIONS:
+    for how in distortions:
         for column in (0,) if how == "none" else (0, 1):
             scores = make_scores(l0, dl, distort(t, how, column, rng), sample.group, sample.weight)
             context = DrawingContext(build_support_function(scores), n_boot, np.random.SeedSequence([number, 3]))
@@ -101,10 +102,17 @@ def one_replication(number, n, design):
     return one_line(pd.DataFrame(replicate(number, n, design, status_quo()), columns=COLUMNS))
 
 
-def run_study(n, replications, n_jobs=2, store=None):
+def one_replication_of(learner, number, n, design):
+    """One replication of another learner, whose predictions are left as they are, as one line."""
+    rows = replicate(number, n, design, status_quo(), learner, distortions=("none",))
+    return one_line(pd.DataFrame(rows, columns=COLUMNS))
+
+
+def run_study(n, replications, n_jobs=2, store=None, learner=None):
     """All replications of both designs: rejection rates at 5% by design, nuisance, hypothesis and method."""
     tasks = [(k, n, design) for k in range(replications) for design in ("balanced", "skewed")]
-    return rejection_rates(run_replications(one_replication, tasks, n_jobs, store))
+    one = one_replication if learner is None else partial(one_replication_of, learner)
+    return rejection_rates(run_replications(one, tasks, n_jobs, store))
 
 
 def one_line(rows):
@@ -122,9 +130,9 @@ def rejection_rates(wide, alpha=0.05):
     return rates.reorder_levels(["design", "nuisance", "method", "hypothesis"]).sort_index()
 
 
-def main(n, replications, store):
+def main(n, replications, store, learner=None):
     """Continue a store up to a number of replications and print the rejection rates."""
-    print(run_study(int(n), int(replications), store=store).unstack().round(3).to_string())
+    print(run_study(int(n), int(replications), store=store, learner=learner).unstack().round(3).to_string())
 
 
 if __name__ == "__main__":

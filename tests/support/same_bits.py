@@ -21,9 +21,13 @@ from fairfrontier.errors import FairFrontierWarning
 from fairfrontier.report.html import render
 from support.everything import everything, rules
 from support.people import people
+from support.quick import FEW
 from support.records import CREATED, record_of
 
 OPTIONS = {
+    "logit-lasso": FEW,
+    "factored-logit": FEW,
+    "lasso": FEW,
     "forest": {"n_estimators": 8},
     "factored-forest": {"n_estimators": 8},
     "neural-net": {"n_hidden": 2, "decay": 0.1},

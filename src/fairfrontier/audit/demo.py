@@ -25,7 +25,9 @@ Alternatives may select more than a tenth here; `fairfrontier audit --capacity 0
 def demo_table(rows: int, seed: int) -> pd.DataFrame:
     """Return patients as in the table of a hospital."""
     patients = make_hospital(rows, seed)
-    decisions = {f"selected by {name}": patients.treated(name, 100.0 * (1.0 - TOP)) for name in patients.scores.columns}
+    decisions = {
+        f"selected by {name}": patients.selected(name, 100.0 * (1.0 - TOP)) for name in patients.scores.columns
+    }
     return patients.X.assign(
         race=patients.sensitive_features, **{"needs the programme": patients.y}, **patients.scores, **decisions
     )

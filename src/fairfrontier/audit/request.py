@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import numbers
+import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -36,7 +39,8 @@ class AuditRequest:
 
     The fields are the options of the command and the keys of a config file. ``decision`` names a column of decisions;
     or ``score`` a column of scores, of which those above ``threshold``, or in the highest ``top`` share, are selected.
-    ``algorithms`` maps the names of further algorithms to columns of decisions.
+    ``algorithms`` maps the names of further algorithms to columns of decisions. Values become plain: a path becomes
+    a text, a number of numpy one of Python, a list of names a tuple; values of other types are refused.
     """
 
     data: str = _option("", "Table with one row per person: CSV, Parquet, Feather or Excel.", positional=True)
@@ -73,6 +77,7 @@ class AuditRequest:
     folds: int = _option(5, "Number of folds of the cross-fitting.")
     repetitions: int = _option(1, "Number of repetitions of the cross-fitting.")
     draws: int = _option(1000, "Number of bootstrap draws.")
+    jitter: float = _option(0.0, "Largest angle, in radians, by which pairs of predictions are turned at random.")
     capacity: float | None = _option(None, "Largest share of people that a rule may select.")
     alpha: float = _option(0.05, "Level of the tests.")
     seed: int = _option(0, "Seed of all random numbers.")
@@ -81,6 +86,14 @@ class AuditRequest:
     robustness: bool = _option(False, "Whether to show more learners and seeds beside the verdict.")
     encoding: str = _option("utf-8", "Encoding of a text file.")
     title: str | None = _option(None, "Heading of the report.")
+
+    def __post_init__(self) -> None:
+        """Make every value plain, as the record and config files hold it, or refuse it."""
+        kinds = _kinds()
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if value is not None or entry.default is not None:
+                object.__setattr__(self, entry.name, _plain(entry.name, value, kinds[entry.name]))
 
     def check(self) -> AuditRequest:
         """Refuse contradictions and impossible values before any data are read; return the request itself."""
@@ -117,6 +130,12 @@ KINDS: Mapping[object, Kind] = {
 """Kinds of options by their types in `AuditRequest`."""
 
 
+@cache
+def _kinds() -> Mapping[str, Kind]:
+    """Return the kinds of all options by name."""
+    return {name: KINDS[annotation] for name, annotation in get_type_hints(AuditRequest).items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One option, read from a field of `AuditRequest`.
@@ -136,11 +155,11 @@ class Option:
 
 def options() -> tuple[Option, ...]:
     """Return all options of an audit, in the order of the fields of `AuditRequest`."""
-    types, defaults = get_type_hints(AuditRequest), asdict(AuditRequest())
+    kinds, defaults = _kinds(), asdict(AuditRequest())
     return tuple(
         Option(
             name=entry.name,
-            kind=KINDS[types[entry.name]],
+            kind=kinds[entry.name],
             default=defaults[entry.name],
             help=entry.metadata["help"],
             flag=entry.metadata.get("flag", f"--{entry.name.replace('_', '-')}"),
@@ -199,11 +218,15 @@ def _check_numbers(request: AuditRequest) -> None:
         raise InputError("bad-option", f"--threshold must be a finite number; got {request.threshold}.")
     if request.top is not None and not 0.0 < request.top < 1.0:
         raise InputError("bad-option", f"--top must be a share between 0 and 1, such as 0.1; got {request.top:g}.")
-    check_integer(request.draws, "--draws", least=MIN_DRAWS, most=LARGEST, code="bad-draws")
+    if not 0.0 <= request.jitter < math.pi / 2.0:
+        raise InputError(
+            "bad-option", f"--jitter must be an angle in radians, at least 0 and below pi/2; got {request.jitter:g}."
+        )
+    check_integer(request.draws, "--draws", least=MIN_DRAWS, code="bad-draws")
     check_level(request.alpha, request.draws, ("--alpha", "--draws"))
-    check_integer(request.folds, "--folds", least=2, most=LARGEST, code="bad-folds")
-    check_integer(request.repetitions, "--repetitions", least=1, most=LARGEST)
-    check_integer(request.seed, "--seed", least=0, most=LARGEST)
+    check_integer(request.folds, "--folds", least=2, code="bad-folds")
+    check_integer(request.repetitions, "--repetitions", least=1)
+    check_integer(request.seed, "--seed", least=0)
     if request.capacity is not None:
         check_capacity(request.capacity, "--capacity")
 
@@ -249,14 +272,14 @@ def read_config(path: Path) -> AuditRequest:
         ) from error
     except (ValueError, RecursionError) as error:  # broken TOML, not UTF-8, numbers too long, lists too deep
         raise InputError("bad-option", f"The config file {path} is not valid TOML: {error}.") from error
-    known = {option.name: option.kind for option in options()}
+    known = _kinds()
     values: dict[str, Any] = {}
     for name, value in found.items():
         key = name.replace("-", "_")
         if key not in known:
             hint = did_you_mean(key, known, f" Known: {', '.join(known)}.")
             raise InputError("bad-option", f"{path} sets {name!r}, which is not known.{hint}")
-        values[key] = _from_toml(name, value, known[key])
+        values[key] = value
     return AuditRequest(**values)
 
 
@@ -310,38 +333,57 @@ def _text(value: str) -> str:
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _from_toml(name: str, value: object, kind: Kind) -> Value:
-    """Return a value of a TOML file as the type of its option, or refuse it."""
-    if kind in (Kind.INTEGER, Kind.NUMBER) and isinstance(value, int) and abs(value) > LARGEST:
-        raise InputError("bad-option", f"{name!r} must be {kind.value} of at most {LARGEST}; got a larger one.")
-    read = TOML_READERS[kind](value)
+def _plain(name: str, value: object, kind: Kind) -> Value:
+    """Return a value as the plain type of its option, or refuse it."""
+    numeric = kind in (Kind.INTEGER, Kind.NUMBER)
+    if numeric and isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST:
+        raise InputError("bad-option", f"`{name}` must be {kind.value} of at most {LARGEST}; got a larger one.")
+    read = READERS[kind](value)
     if read is None:
-        raise InputError("bad-option", f"{name!r} must be {kind.value}; got {shown(value)}.")
+        raise InputError("bad-option", f"`{name}` must be {kind.value}; got {shown(value)}.")
     return read
 
 
+def _as_switch(value: object) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    import numpy as np
+
+    return bool(value) if isinstance(value, np.bool_) else None
+
+
 def _as_integer(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return int(value) if isinstance(value, numbers.Integral) and not isinstance(value, bool) else None
 
 
 def _as_number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else None
+
+
+def _as_text(value: object) -> str | None:
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    return text if isinstance(text, str) else None
 
 
 def _as_texts(value: object) -> tuple[str, ...] | None:
-    return tuple(value) if isinstance(value, list) and all(isinstance(item, str) for item in value) else None
+    if isinstance(value, str | Mapping | Set) or not isinstance(value, Iterable):
+        return None
+    texts = tuple(value)
+    return texts if all(isinstance(text, str) for text in texts) else None
 
 
 def _as_named_columns(value: object) -> dict[str, str] | None:
-    return value if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()) else None
+    if not isinstance(value, Mapping):
+        return None
+    return dict(value) if all(isinstance(text, str) for text in [*value, *value.values()]) else None
 
 
-TOML_READERS: Mapping[Kind, Callable[[object], Value]] = {
-    Kind.SWITCH: lambda value: value if isinstance(value, bool) else None,
+READERS: Mapping[Kind, Callable[[object], Value]] = {
+    Kind.SWITCH: _as_switch,
     Kind.INTEGER: _as_integer,
     Kind.NUMBER: _as_number,
-    Kind.TEXT: lambda value: value if isinstance(value, str) else None,
+    Kind.TEXT: _as_text,
     Kind.TEXTS: _as_texts,
     Kind.NAMED_COLUMNS: _as_named_columns,
 }
-"""Readers of a TOML value; they return None if it is of another kind."""
+"""Readers of a value from Python, a TOML file or the command line; they return None if it is of another kind."""

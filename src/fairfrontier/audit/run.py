@@ -18,9 +18,11 @@ from ..estimator import FairFrontier
 from ..inference.lda.result import LDATests
 from ..progress import Report
 from ..report.findings import ask, ask_lda
+from ..report.origin import RequestRecord, Source
 from ..report.parts import AuditParts, make_record
-from ..report.record import Record, RequestRecord, Run, RunVerdict, Source
+from ..report.record import Record, Run, RunVerdict
 from ..report.sentences import explain_both_ways
+from .gate import any_verdict, disputed
 from .plan import AuditPlan
 
 OTHER_LEARNERS = ("factored-boosting", "factored-logit", "logit-lasso")
@@ -42,7 +44,12 @@ class Audit:
     @property
     def shown(self) -> bool:
         """Whether a less discriminatory alternative to any algorithm is shown."""
-        return any(algorithm.verdict == "lda-shown" for algorithm in self.record.algorithms)
+        return any_verdict(self.record, "lda-shown")
+
+    @property
+    def disputed(self) -> bool:
+        """Whether a run with another seed or learner comes to another verdict on any algorithm."""
+        return disputed(self.record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +100,8 @@ def run_audit(
 
     Notes
     -----
-    If a run fails that does not determine the verdict, the warnings of the record say so.
+    If a run fails that does not determine the verdict, the warnings of the record say so. Warnings that other libraries
+    give are among them, each text once; those that Python's filters hide are left out.
     """
     check_n_jobs(n_jobs)
     report: Report = progress or (lambda done, total, text: None)
@@ -103,15 +111,15 @@ def run_audit(
     early: set[str] = set()
     first = partial(report, 0, total, _described(decisive, plan))
     first()
-    with _collecting(early, Warning):
+    with _collecting(early, early):
         ff = fit_variant(plan, decisive, n_jobs)
-    with _collecting(early, FairFrontierWarning):
         findings = ask(ff, algorithms, capacity=capacity, before_each=first)
     runs, failures = [_run(plan, decisive, findings.tests)], []
+    beside: set[str] = set()
     for done, variant in enumerate(others, start=1):
         report(done, total, _described(variant, plan))
         try:
-            with _collecting(set(), Warning):
+            with _collecting(set(), beside):
                 tests = ask_lda(fit_variant(plan, variant, n_jobs), algorithms, capacity=capacity)
         except FairFrontierError as error:
             failures.append(f"Not done: {_described(variant, plan)}. {error}")
@@ -119,7 +127,7 @@ def run_audit(
             runs.append(_run(plan, variant, tests))
     report(total - 1, total, "making the record")
     late: set[str] = set()
-    with _collecting(late, FairFrontierWarning):
+    with _collecting(late, late):
         record = make_record(
             ff,
             findings,
@@ -128,8 +136,9 @@ def run_audit(
             audit=_audit_parts(plan, runs),
         )
     noted = [f"{column}: {what}." for column, what in plan.account.noted.items()]
+    elsewhere = [f"In a run that does not determine the verdict: {text}" for text in sorted(beside - early - late)]
     lost = [f"{text}." for text in plan.warnings()]
-    told = (*sorted(early), *failures, *sorted(late - early), *noted, *lost)
+    told = (*sorted(early), *failures, *sorted(late - early), *elsewhere, *noted, *lost)
     return Audit(replace(record, warnings=told), ff, plan)
 
 
@@ -145,6 +154,7 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         alpha=request.alpha,
         groups=plan.inputs.groups,
         numeric=plan.declared_numbers(variant.with_score),
+        jitter=request.jitter,
         n_jobs=n_jobs,
         random_state=variant.seed,
     )
@@ -156,12 +166,19 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
 
 
 @contextmanager
-def _collecting(texts: set[str], category: type[Warning]) -> Iterator[None]:
-    """Collect warnings of a category instead of showing them, and keep the texts of the package's own."""
+def _collecting(own: set[str], foreign: set[str]) -> Iterator[None]:
+    """Collect the texts of warnings instead of showing them: the package's own, and with their category all others."""
     with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always", category)
-        yield
-    texts |= {str(w.message) for w in found if issubclass(w.category, FairFrontierWarning)}
+        warnings.simplefilter("always", FairFrontierWarning)
+        try:
+            yield
+        finally:
+            for warning in found:
+                text = str(warning.message)
+                if issubclass(warning.category, FairFrontierWarning):
+                    own.add(text)
+                else:
+                    foreign.add(f"{warning.category.__name__}: {' '.join(text.split())}")
 
 
 def _described(variant: Variant, plan: AuditPlan) -> str:
@@ -193,10 +210,13 @@ def _run(plan: AuditPlan, variant: Variant, tests: LDATests) -> Run:
 
 def _audit_parts(plan: AuditPlan, runs: Sequence[Run]) -> AuditParts:
     """What only an audit of a file has to say."""
+    asked = [variant.with_score for variant in variants(plan)]
+    planned, done = asked.count(asked[0]), sum(run.covariates == runs[0].covariates for run in runs)
     return AuditParts(
         request=RequestRecord(**asdict(plan.request)),
         source=_source(plan),
         sensitivity=tuple(runs),
+        not_done=planned - done,
         both_ways={} if plan.inputs.score is None else _both_ways(runs, plan.request.alpha),
     )
 

@@ -7,7 +7,6 @@ import os
 import re
 import tempfile
 import warnings
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pandas as pd
 
 from ..errors import InputError, MissingDependencyError
 from ..report.html import render
-from ..report.record import AlgorithmRecord, AlternativeRecord, Record, RuleStep
+from ..report.record import AlgorithmRecord, Record, RuleStep
 from .request import write_config
 from .run import Audit
 
@@ -107,7 +106,7 @@ def audit_tables(record: Record) -> dict[str, pd.DataFrame]:
         "learner": pd.DataFrame([asdict(fold) for fold in record.learner.quality]),
     }
     for number, a in enumerate(record.algorithms, start=1):
-        tables[f"alternatives-{number}-{_file_name(a.name)}"] = _alternatives_table(a.alternatives, r, b)
+        tables[f"alternatives-{number}-{_file_name(a.name)}"] = _alternatives_table(a, r, b)
     return tables
 
 
@@ -130,6 +129,8 @@ def _algorithm_line(a: AlgorithmRecord, r: str, b: str) -> dict[str, str | float
         "squared distance": a.distance.estimate,
         "squared distance low": a.distance.interval.low,
         "squared distance high": a.distance.interval.high,
+        "other runs": None if a.other_runs is None else a.other_runs.counted,
+        "other runs with the same verdict": None if a.other_runs is None else a.other_runs.same_verdict,
     }
 
 
@@ -142,19 +143,24 @@ def _rule_line(rule: RuleStep, r: str, b: str) -> dict[str, float | None]:
     return line
 
 
-def _alternatives_table(found: Sequence[AlternativeRecord], r: str, b: str) -> pd.DataFrame:
-    """One line for each alternative, under the columns of `Alternatives.table`; a header though there are none."""
+def _alternatives_table(algorithm: AlgorithmRecord, r: str, b: str) -> pd.DataFrame:
+    """One line for each alternative, under the columns of `Alternatives.table` and two of the test behind them.
+
+    There is a header even if there is no alternative.
+    """
     both = {name: [f"{name} {r}", f"{name} {b}"] for name in ("direction", "risk", "se", "gain", "se gain")}
     columns = [
         *("role", *both["direction"], *both["risk"], *both["se"], *both["gain"], "gain in gap"),
         *(*both["se gain"], "se gain in gap", f"selection rate {r}", f"selection rate {b}", "agreement", "flagged"),
+        *("improvement shown", "verdict"),
     ]
+    shown = algorithm.verdict == "lda-shown"
     lines = [
         [
             *(a.role, *a.direction, *a.risk, *a.standard_error, *a.gain, *a.gain_standard_error),
-            *(*a.selection_rate, a.agreement, a.flagged),
+            *(*a.selection_rate, a.agreement, a.flagged, shown, algorithm.verdict),
         ]
-        for a in found
+        for a in algorithm.alternatives
     ]
     return pd.DataFrame(lines, columns=columns)
 

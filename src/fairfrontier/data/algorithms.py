@@ -20,6 +20,8 @@ from .variables import ADVICE, check_decisions, check_names, read_scores
 
 Decisions: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 """A column, several columns, or columns by name."""
+ALONE = "the algorithm"
+"""Name of an algorithm that was given without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,13 @@ def read_algorithms(sample: Sample, asked: Asked, *, limits: tuple[FloatArray, F
         raise either
     if randomised and threshold is not None:
         raise InputError("bad-option", "`randomised=True` and `threshold` contradict each other: give one of them.")
-    named, single = _named(decisions)
+    named, single = named_decisions(decisions)
     rows = [_read_decisions(name, values, sample, randomised, threshold) for name, values in named.items()]
     return Algorithms(tuple(named), np.array(rows).reshape(-1, sample.n_obs), np.empty((0, 2)), single)
 
 
-def _named(decisions: Decisions) -> tuple[dict[str, ArrayLike], bool]:
+def named_decisions(decisions: Decisions, alone: str = ALONE) -> tuple[dict[str, ArrayLike], bool]:
+    """Return the decisions of each algorithm by name, and whether they are one column, then called ``alone``."""
     if isinstance(decisions, Mapping):
         if not decisions:
             raise InputError("bad-decisions", "`decisions` names no algorithm: give at least one.")
@@ -89,7 +92,7 @@ def _named(decisions: Decisions) -> tuple[dict[str, ArrayLike], bool]:
         array = np.asarray(decisions)
         if array.ndim == 2:
             return _distinct([(f"algorithm {j + 1}", array[:, j]) for j in range(array.shape[1])]), False
-        return {"the algorithm": decisions}, True
+        return {alone: decisions}, True
     return _distinct([(str(column.name), column.to_native()) for column in frame.iter_columns()]), False
 
 
@@ -103,7 +106,7 @@ def _distinct(named: list[tuple[str, ArrayLike]]) -> dict[str, ArrayLike]:
 def _read_decisions(
     name: str, values: ArrayLike, sample: Sample, randomised: bool, threshold: float | None
 ) -> FloatArray:
-    label = f"decisions of {name!r}" if name != "the algorithm" else "decisions"
+    label = f"decisions of {name!r}" if name != ALONE else "decisions"
     values = aligned(values, sample.index, label)
     if threshold is None:
         checked = check_probabilities(values, label, sample.n_given, code="bad-decisions", advice=ADVICE.scores)
@@ -132,7 +135,7 @@ def _read_risks(risks: Decisions, limits: tuple[FloatArray, FloatArray], n_obs: 
     else:
         pairs = check_risks(risks)
         single = np.ndim(risks) == 1
-        names = ("the algorithm",) if single else tuple(f"point {j + 1}" for j in range(len(pairs)))
+        names = (ALONE,) if single else tuple(f"point {j + 1}" for j in range(len(pairs)))
     low, high = limits
     rounding = 1e-12 * float(np.abs(limits).max())
     outside = (pairs < low - rounding) | (pairs > high + rounding)

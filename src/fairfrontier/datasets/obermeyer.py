@@ -18,7 +18,7 @@ from .download import cached_file
 URL = "https://gitlab.com/labsysmed/dissecting-bias/-/raw/daceb25bba00e65d7b05882f049e229a8bedb60c/data/data_new.csv"
 SHA256 = "5341f90f3a1d330557620af1c734e552abe0ad57053055dd13dbccc6d8384d74"
 PERCENTILE = 97.0
-"""Need is having more conditions than this percentile; an algorithm treats scores above it."""
+"""Need is having more conditions than this percentile; an algorithm selects scores above it."""
 
 _ELIXHAUSER = (
     "alcohol anemia arrhythmia arthritis bloodlossanemia coagulopathy compdiabetes depression drugabuse electrolytes "
@@ -96,7 +96,7 @@ class HospitalData:
     scores: pd.DataFrame
     outcomes: pd.DataFrame
 
-    def treated(self, score: str, percentile: float = PERCENTILE) -> IntArray:
+    def selected(self, score: str, percentile: float = PERCENTILE) -> IntArray:
         """Decisions of an algorithm: 1 for scores strictly above their own percentile."""
         values = self.scores[score].to_numpy(dtype=float)
         return np.asarray(values > np.percentile(values, percentile), dtype=np.intp)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
@@ -47,6 +49,39 @@ def convex_contains(vertices: FloatArray, points: FloatArray, slack: float = 0.0
             offset = points - start
             inside &= side[0] * offset[:, 1] - side[1] * offset[:, 0] >= -slack * length
     return inside
+
+
+def convex_hull(points: FloatArray) -> NDArray[np.intp]:
+    """Positions of the corners of the convex hull of ``points`` (k, 2), anticlockwise from the leftmost one.
+
+    Corners that stand out by less than 1e-12 of the width are left out; points on a line have two corners.
+    """
+    low, size = points.min(axis=0), float(np.ptp(points, axis=0).max())
+    if size == 0.0:
+        return np.zeros(1, dtype=np.intp)
+    across, along = ((points - low) / size).T
+    # points above each other up to rounding stand exactly above each other, or their order would be random
+    from_left = np.argsort(across, kind="stable")
+    column = np.cumsum(np.diff(across[from_left], prepend=0.0) > 1e-12)
+    across[from_left] = across[from_left][np.searchsorted(column, column)]
+    order = np.lexsort((along, across))
+    x, y = across.tolist(), along.tolist()
+
+    def chain(positions: list[int]) -> list[int]:
+        kept: list[int] = []
+        for k in positions:
+            while len(kept) >= 2:
+                i, j = kept[-2:]
+                # by how much j lies outside the line from i to k, times the length of that line
+                outside = (x[j] - x[i]) * (y[k] - y[i]) - (y[j] - y[i]) * (x[k] - x[i])
+                if outside > 1e-12 * math.hypot(x[k] - x[i], y[k] - y[i]):
+                    break
+                kept.pop()
+            kept.append(k)
+        return kept
+
+    lower, upper = chain(order.tolist()), chain(order[::-1].tolist())
+    return np.array(lower[:-1] + upper[:-1], dtype=np.intp)
 
 
 @njit(cache=True, nogil=True)

@@ -9,16 +9,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
-from ..arrays import ArrayLike, BoolArray, FloatArray
+from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from ..data.checks import check_directions, check_integer, check_risks
 from ..data.notebook import BLUE, GREEN, ORANGE, Picture
 from ..data.reading import Label
 from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..errors import EmptySetWarning, InputError
 from .attainable import RuleValues
-from .plane import U1, U2, convex_contains, off_breakpoint, polygon_area, unit_circle
+from .plane import U1, U2, convex_contains, convex_hull, off_breakpoint, polygon_area, unit_circle
 from .regret import Regret
 from .support import Arcs, Position, SupportFunction
 
@@ -27,6 +26,8 @@ Kind = Literal["fairness-accuracy", "pareto"]
 """Which frontier."""
 
 _DOWN = np.array([-1.0, -1.0])  # lower risk for both groups
+DRAWN = 720
+"""Directions whose rules make up the set in pictures."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -203,17 +204,61 @@ def feasible_set(arcs: Arcs, regret: Regret | None = None) -> FeasibleSet:
     return FeasibleSet(arcs, vertices)
 
 
-def attained_hull(arcs: RuleValues, n_directions: int = 720) -> FloatArray:
+def attained_hull(arcs: RuleValues, n_directions: int = DRAWN) -> FloatArray:
     """Return the convex hull (k, 2) of the risk pairs of rules in many directions, counter-clockwise.
 
     It is what lotteries between these rules attain. Where the estimate of h is not convex it is larger than the
-    intersection of half planes, and the estimated frontier lies on or within it, not outside: it is what pictures show.
+    intersection of half planes: it is what pictures show.
     """
-    points = np.unique(arcs.support_set(unit_circle(n_directions)), axis=0)
-    try:
-        return np.asarray(points[ConvexHull(points).vertices])
-    except (QhullError, ValueError):  # all on one line
-        return points
+    points = arcs.support_set(unit_circle(n_directions))
+    return points[convex_hull(points)]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnSet:
+    """What pictures show: the hull of the risks of rules found, and the part of its edge that is the frontier.
+
+    ``corners`` (k, 2), counter-clockwise, are attained by the rules of ``directions`` (k, 2). ``frontier`` (m,) are
+    positions of corners, in order. The estimated frontier by directions, `FrontierCurve`, may run inside the hull, as
+    its h is not convex; the frontier drawn is that of the set drawn.
+    """
+
+    corners: FloatArray
+    directions: FloatArray
+    frontier: IntArray
+
+    @property
+    def curve(self) -> FloatArray:
+        """The frontier (m, 2)."""
+        return self.corners[self.frontier]
+
+
+def drawn_set(
+    arcs: RuleValues, skew: Configuration, q_F: FloatArray, regret: Regret | None = None, n_directions: int = DRAWN
+) -> DrawnSet:
+    """Return the hull of the risks of rules, and its frontier between the directions of the configuration ``skew``.
+
+    ``q_F`` is the direction of the fairest point; with a ``regret`` the risks are those that the best rules are
+    estimated to attain.
+    """
+    q = unit_circle(n_directions)
+    points = arcs.support_set(q)
+    if regret is not None:
+        points = points + regret.mean_pair(q)
+    hull = convex_hull(points)
+    corners = points[hull]
+    ends = frontier_angles(skew, q_F, 2)
+    first, last = (_outermost(corners, float(angle), turn) for angle, turn in zip(ends, (1.0, -1.0), strict=True))
+    frontier = (first + np.arange((last - first) % len(corners) + 1)) % len(corners)
+    return DrawnSet(corners, q[hull], frontier)
+
+
+def _outermost(corners: FloatArray, angle: float, turn: float) -> int:
+    """Position of the corner outermost in a direction; of several the one outermost a quarter turn further."""
+    q = np.array([np.cos(angle), np.sin(angle)])
+    q[np.abs(q) < 1e-12] = 0.0
+    further = turn * np.array([-q[1], q[0]])
+    return int(np.lexsort((corners @ further, corners @ q))[-1])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

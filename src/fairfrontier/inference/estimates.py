@@ -14,7 +14,16 @@ from ..data.risks import Risks
 from ..fit import Fit
 from ..frontier import sets
 from ..frontier.capacity import cap, capped_feasible_set, capped_frontier
-from ..frontier.sets import FeasibleSet, FrontierCurve, configuration, fa_frontier, feasible_set, frontier_tolerance
+from ..frontier.sets import (
+    DrawnSet,
+    FeasibleSet,
+    FrontierCurve,
+    configuration,
+    drawn_set,
+    fa_frontier,
+    feasible_set,
+    frontier_tolerance,
+)
 from ..frontier.support import group_means
 
 
@@ -84,6 +93,16 @@ def frontier(
             n_points=n_points,
         )
     return replace(curve, groups=fit.sample.groups.labels)
+
+
+def drawn(fit: Fit, capacity: float | None = None) -> DrawnSet:
+    """The set and the frontier that pictures show."""
+    plane = fit.plane("The picture of the frontier")
+    if capacity is None:
+        return drawn_set(plane.function.estimate, plane.points.configuration, plane.points.q_F, plane.regret)
+    capped = cap(plane.function, capacity)
+    best = capped.estimate.support_set(np.array([[-1.0, 0.0], [0.0, -1.0]]))
+    return drawn_set(capped.estimate, configuration(*best), capped.plug_in().fairest_direction())
 
 
 def pareto_frontier(fit: Fit, *, tolerance: float | None = None, n_points: int = 512) -> FrontierCurve:

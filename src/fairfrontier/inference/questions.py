@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
 
 from ..arrays import ArrayLike, FloatArray
+from ..bootstrap.draws import Drawing
 from ..data.algorithms import Algorithms, Asked, read_algorithms
 from ..data.checks import check_capacity, check_n_directions, check_risks
 from ..errors import CapacityWarning, FewDrawsWarning, InputError
@@ -23,6 +25,7 @@ from .estimates import frontier, pareto_frontier, points_table
 from .group_skew import GroupSkewTest, group_skew_test
 from .group_skew import Method as SkewMethod
 from .lda.evidence import Evidence, Method, combine, lda_evidence
+from .lda.learner_check import LearnerCheck, check_learner, combine_checks
 from .lda.result import LDATests, judge
 from .points import Derivative, Kind, PointPValues, PointTests, algorithm_tests, frontier_process, frontier_tests
 from .regions import FrontierRegion, frontier_region, region_box
@@ -55,7 +58,8 @@ def lda_tests(
     _warn_of_few_draws(fit, level, len(algorithms.names))
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
-    for context, rows in zip(fit.drawings(capacity), fit.losses, strict=True):
+    drawings = fit.drawings(capacity)
+    for context, rows in zip(drawings, fit.losses, strict=True):
         losses = rows.of(algorithms.decisions)
         found.append(
             lda_evidence(context, losses, algorithms.fixed, method=method, directions=n_directions, kinks=kinks)
@@ -71,7 +75,24 @@ def lda_tests(
         alpha=level,
         capacity=capacity,
         bounded=fit.plane().function.scores.lower is not None,
+        checks=[*learner_checks(fit, algorithms, drawings), *[None] * len(algorithms.fixed)],
     )
+
+
+def learner_checks(fit: Fit, algorithms: Algorithms, drawings: Sequence[Drawing]) -> list[LearnerCheck]:
+    """Compare each algorithm that has decisions with rules of the learner, over all repetitions."""
+    labels = fit.sample.groups.pair("The comparison of an algorithm with the learner")
+    in_shares = fit.loss.name == "classification"
+    return [
+        combine_checks(
+            [
+                check_learner(context.function, a, rows.of(a), groups=labels, in_shares=in_shares)
+                for context, rows in zip(drawings, fit.losses, strict=True)
+            ],
+            fit.central,
+        )
+        for a in algorithms.decisions
+    ]
 
 
 def _check_lda(method: Method, directions: int | str | None, kinks: bool, capacity: float | None) -> int | None:

@@ -35,6 +35,12 @@ NO_BETTER = 1e-9
 """An out-of-fold R2 up to here counts as no better than the mean (rounding aside)."""
 
 
+def candidate_table(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return the scores of candidates as a table; labels of groups keep their type, None stays None."""
+    kinds = {"repetition": int, "fold": int, "group": object, "candidate": object, "loss": float, "weight": float}
+    return pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in kinds.items()})
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Nuisance(Result):
     """Predictions of Dtheta^g(x) = E[dl 1{G = g} | x], and their quality.
@@ -61,6 +67,9 @@ class Nuisance(Result):
         Area under the curve of out-of-fold group probabilities, for learners that model them.
     tuning : mapping
         What was tuned once for all folds, by component of the learner.
+    candidates : data frame
+        For a learner that weighs candidates: repetition, fold, group (None for the model of the group itself),
+        candidate, inner loss and weight.
     """
 
     predictions: FloatArray
@@ -72,6 +81,7 @@ class Nuisance(Result):
     external: bool
     group_auc: float | None
     tuning: Mapping[Component, Any] = field(default_factory=dict)
+    candidates: pd.DataFrame = field(default_factory=lambda: candidate_table([]))
 
     @property
     def heading(self) -> str:
@@ -173,6 +183,7 @@ def cross_fit(
     group_probabilities = np.full(predictions.shape, np.nan)
     quality: list[dict[str, Any]] = []
     details: list[dict[str, Any]] = []
+    candidates: list[dict[str, Any]] = []
     results = steps.run(fit_tasks, rows, child_seeds(fit_seed, len(fit_tasks)), tuning, n_jobs)
     for repetition, k in places:
         parts = {component: next(results) for component in components}
@@ -186,6 +197,10 @@ def cross_fit(
             quality.append(where | entry)
         for code, quantity, value in combined.details:
             details.append(where | {"group": sample.groups.labels[code], "quantity": quantity, "value": value})
+        for score in combined.candidates:
+            label = None if score.code is None else sample.groups.labels[score.code]
+            own = {"group": label, "candidate": score.name, "loss": score.loss, "weight": score.weight}
+            candidates.append(where | own)
 
     table = pd.DataFrame(quality)
     _warn_if_weak(sample, table, learner.name)
@@ -199,6 +214,7 @@ def cross_fit(
         False,
         _group_auc(sample, group_probabilities),
         tuning,
+        candidate_table(candidates),
     )
 
 

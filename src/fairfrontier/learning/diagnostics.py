@@ -20,6 +20,8 @@ MARGIN_WIDTHS = (0.01, 0.02, 0.05)
 """Half-widths of the strip around zero, as shares of the median length of M t."""
 AUC_DETERMINED = 0.99
 """From here on the group counts as nearly determined."""
+HEAVY_ATOM = 0.05
+"""From this share of the weight on, rows with the same direction cast doubt on the margin condition."""
 AUC_ROWS = 50_000
 """Most rows used to check single covariates."""
 
@@ -49,8 +51,6 @@ class Diagnostics(Result):
         Widest arc without any row, in degrees.
     no_kinks_plausible : bool
         Whether every sector holds at least 5 rows and 0.1 percent of the weight.
-    all_covariates_discrete : bool or None
-        Whether no covariate is continuous; None without covariates.
     group_auc : float
         How well the learner's predictions separate the groups (1: perfectly, 0.5: not at all).
     revealing_covariate : object or None
@@ -68,7 +68,6 @@ class Diagnostics(Result):
     smallest_sector_rows: int
     largest_gap: float
     no_kinks_plausible: bool
-    all_covariates_discrete: bool | None
     group_auc: float
     revealing_covariate: Label | None
 
@@ -97,7 +96,6 @@ class Diagnostics(Result):
         more = {
             "margin_widths": self.margin_widths,
             "smallest_sector_share": self.smallest_sector_share,
-            "all_covariates_discrete": self.all_covariates_discrete,
             "revealing_covariate": None if self.revealing_covariate is None else str(self.revealing_covariate),
         }
         return plain_items(self._facts() | more)
@@ -107,13 +105,21 @@ class Diagnostics(Result):
 
     @property
     def margin_doubtful(self) -> bool:
-        """Whether directions are too few, or all covariates discrete, for the margin condition."""
-        return self.few_directions or self.all_covariates_discrete is True
+        """Whether too few rows differ in direction, or too many share one, for the margin condition.
+
+        The types of the covariates do not matter: many discrete ones can make as many directions as there are rows.
+        """
+        return self.few_directions or self.heavy_atom
 
     @property
     def few_directions(self) -> bool:
         """Whether the pairs of too few rows differ in direction."""
         return self.n_directions < min(self.n_obs / 10, 1000)
+
+    @property
+    def heavy_atom(self) -> bool:
+        """Whether one direction, or the pair (0, 0), holds at least 5 percent of the weight."""
+        return self.largest_atom >= HEAVY_ATOM
 
     @property
     def group_determined(self) -> bool:
@@ -164,6 +170,7 @@ def diagnose(
     X: Table | None = None,
     weight: FloatArray | None = None,
     group_auc: float | None = None,
+    free: BoolArray | None = None,
 ) -> Diagnostics:
     """Describe how nuisance pairs are spread.
 
@@ -182,6 +189,8 @@ def diagnose(
     group_auc : float, optional
         Area under the curve of out-of-fold group probabilities; by default that of the difference
         of the lengths |t_r| / mu_r - |t_b| / mu_b.
+    free : (n,) boolean array, optional
+        Rows about which a rule can decide; others, fixed by bounds, make no atom.
 
     Returns
     -------
@@ -193,7 +202,7 @@ def diagnose(
     scaled = t / mu
     length = np.hypot(scaled[:, 0], scaled[:, 1])
     angle = np.arctan2(scaled[:, 1], scaled[:, 0])
-    n_directions, largest_atom = _atoms(angle, length, w)
+    n_directions, largest_atom = _atoms(angle, length, w if free is None else w * free)
     median = float(np.median(length))
     shares = tuple(largest_strip_share(angle, length, w, width * median) for width in MARGIN_WIDTHS)
     sector_rows, sector_share, gap = _sectors(angle[length > 0], w[length > 0])
@@ -211,7 +220,6 @@ def diagnose(
         smallest_sector_rows=sector_rows,
         largest_gap=gap,
         no_kinks_plausible=sector_rows >= MIN_SECTOR_ROWS and sector_share >= MIN_SECTOR_SHARE,
-        all_covariates_discrete=None if X is None else all_discrete(X),
         group_auc=group_auc,
         revealing_covariate=None if X is None else _revealing_covariate(X, first, w),
     )
@@ -225,22 +233,22 @@ def warn(diagnostics: Diagnostics, *, jitter: float = 0.0, stacklevel: int = 2) 
     diagnostics : Diagnostics
         What `diagnose` returned.
     jitter : float
-        The jitter already applied to the nuisance pairs; with it discrete covariates are no concern.
+        The jitter already applied to the nuisance pairs; with it common directions are no concern.
     stacklevel : int
         As for `warnings.warn`, counted from the caller.
     """
     if diagnostics.margin_doubtful and jitter == 0.0:
         reasons = []
-        if diagnostics.all_covariates_discrete:
-            reasons.append("all covariates are discrete")
         if diagnostics.few_directions:
             reasons.append(
                 f"the nuisance pairs of {diagnostics.n_obs} rows have only {diagnostics.n_directions} "
                 "distinct directions"
             )
+        if diagnostics.heavy_atom:
+            reasons.append(f"{diagnostics.largest_atom:.1%} of the weight lies in one direction of the nuisance pairs")
         warnings.warn(
-            f"The margin condition is doubtful: {' and '.join(reasons)}. A small jitter, for example "
-            "jitter=0.01, spreads the directions at little cost.",
+            f"The margin condition is doubtful: {' and '.join(reasons)}. A small jitter, for example jitter=0.01 "
+            "(--jitter 0.01 on the command line), spreads the directions at little cost.",
             MarginWarning,
             stacklevel=stacklevel + 1,
         )
@@ -278,12 +286,6 @@ def largest_strip_share(angle: FloatArray, length: FloatArray, weight: FloatArra
     order = np.argsort(position, kind="stable")
     inside = open_at_zero + np.cumsum(change[order])[position[order] < np.pi]
     return base + max(open_at_zero, float(inside.max(initial=0.0)))
-
-
-def all_discrete(X: Table) -> bool:
-    """Tell whether every covariate is non-numeric or has few distinct values: at most n/10, from 20 to 500."""
-    most = min(max(20, len(X) // 10), 500)
-    return all(not numeric or len(pd.unique(values)) <= most for _, values, numeric in _columns(X))
 
 
 def _columns(X: Table) -> list[tuple[Label, AnyArray, bool]]:

@@ -1,5 +1,6 @@
 """Running the pieces of work that cross-fitting consists of, one after the other or in parallel."""
 
+import os
 import pickle
 import sys
 import warnings
@@ -98,6 +99,28 @@ def _work(task: Task, rows: TrainingRows, seed: np.random.SeedSequence, tuning: 
             return _Failure(_portable(error))
 
 
+def _work_for(home: int, *call: Any) -> tuple[Any, list[tuple[str, type[Warning], str, int]]]:
+    """Do a piece of work for process ``home``; return the result, and the warnings if this is another process."""
+    if os.getpid() == home:
+        return _work(*call), []
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        result = _work(*call)
+    return result, [(str(w.message), w.category, w.filename, w.lineno) for w in found]
+
+
+def _warning_here(results: Generator[Any, None, None]) -> Generator[Any, None, None]:
+    """Yield the results of `_work_for`, and give their warnings again where the filters of this process apply."""
+    registry: dict[Any, Any] = {}
+    try:
+        for result, told in results:
+            for text, category, file, line in told:
+                warnings.warn_explicit(text, category, file, line, registry=registry)
+            yield result
+    finally:
+        results.close()
+
+
 @lru_cache(maxsize=1)
 def _thread_pools(n_modules: int) -> ThreadpoolController:
     """Thread pools of the loaded libraries; looking for them takes milliseconds, so only after an import."""
@@ -138,7 +161,8 @@ class Steps:
             results = (_work(*call) for call in calls)
         else:
             waiting = iter(calls)
-            results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_work)(*call) for call in waiting)
+            pool = Parallel(n_jobs=n_jobs, return_as="generator")
+            results = _warning_here(pool(delayed(_work_for)(os.getpid(), *call) for call in waiting))
         try:
             for task in tasks:
                 result = next(results)

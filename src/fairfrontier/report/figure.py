@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,8 @@ from scipy import stats
 
 from ..arrays import FloatArray
 from ..data.number_formats import confidence_text
-from ..frontier.capacity import cap
-from ..frontier.sets import attained_hull
+from ..inference.estimates import drawn
+from ..inference.listed_points import TOO_WEAK
 
 if TYPE_CHECKING:
     from ..data.risks import Risks
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _SET, _LINE, _CURVE, _ALGORITHM, _REGION = "#f3d9d2", "#8a8a8a", "#1f2a44", "#1b7f4d", "#7d8597"
 _MARKERS = ("o", "s", "D")
 _LONGEST = 60
+_WIDTH = 90
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -42,23 +44,25 @@ def plot_frontier(
 ) -> Axes:
     """Draw the estimated feasible set, its frontier, the best and fairest points, and algorithms.
 
-    The set is the convex hull of the risks of the rules found (after a regret correction: the corrected polygon).
-    Error bars of an algorithm are 1 - alpha intervals for each of its two risks by itself. A confidence ``region``
-    covers each point of the frontier, not the whole curve, with its level. The outlines of a test of group ``skew`` are
-    the joint confidence set of the two best points, projected on each. Neither these outlines nor the points take a
-    ``capacity`` into account.
+    The set is the convex hull of the risks of the rules found (with a regret correction: of the corrected risks), and
+    the frontier is the part of its edge that belongs to the configuration. Where points are not what they are called, a
+    note under the picture says so. Error bars of an algorithm are 1 - alpha intervals for each of its two risks by
+    itself. A confidence ``region`` covers each point of the frontier, not the whole curve, with its level. The outlines
+    of a test of group ``skew`` are the joint confidence set of the two best points, projected on each. Neither these
+    outlines nor the points take a ``capacity`` into account.
     """
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 6.0), layout="constrained")
     algorithms = risks or {}
-    polygon = _attained(ff, capacity)
+    shape = drawn(ff.fit_, capacity)
+    polygon, curve = shape.corners, shape.curve
     if len(polygon):
         ax.fill(*polygon.T, facecolor=_SET, edgecolor="#d9a79a", linewidth=0.8, label="feasible set (estimate)")
     if region is not None:
         _draw_region(ax, region)
     outlines = [] if skew is None else _draw_best_points_set(ax, skew.confidence_set)
-    curve = ff.frontier(capacity=capacity).points
-    ax.plot(*curve.T, color=_CURVE, linewidth=2.0, label="fairness-accuracy frontier (estimate)")
+    style = "-" if len(curve) > 1 else "."  # one corner can be best for both groups
+    ax.plot(*curve.T, style, color=_CURVE, linewidth=2.0, label="fairness-accuracy frontier (estimate)")
     points = ff.points_.to_numpy()[:, :2]
     for name, point, marker in zip(ff.points_.index, points, _MARKERS, strict=True):
         ax.plot(*point, marker, color=_CURVE, markersize=7, label=_shown(name))
@@ -69,14 +73,30 @@ def plot_frontier(
     r, b = ff.groups_
     ax.set(xlabel=f"risk of group {_shown(r)}", ylabel=f"risk of group {_shown(b)}")
     ax.legend(loc="best", fontsize=8, frameon=False)
+    _note(ax, ff)
     return ax
 
 
-def _attained(ff: FairFrontier, capacity: float | None) -> FloatArray:
-    """Corners of the estimated feasible set."""
-    if capacity is not None:
-        return attained_hull(cap(ff.support_function_, capacity).estimate)
-    return ff.feasible_set().vertices if ff.regret_ is not None else attained_hull(ff.support_function_.estimate)
+def _note(ax: Axes, ff: FairFrontier) -> None:
+    """Say under the picture which points are not what they are called."""
+    found = ff.contradictions_
+    if not found:
+        return
+    words = [
+        f'{_shown(each.what)}: smaller for "{_shown(each.other)}" than for "{_shown(each.point)}".' for each in found
+    ]
+    lines = [line for text in [*words, TOO_WEAK] for line in textwrap.wrap(text, _WIDTH)]
+    ax.annotate(
+        "\n".join(lines),
+        (0.5, 0.0),
+        (0.0, -40.0),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize=8,
+        annotation_clip=False,
+    )
 
 
 def _draw_region(ax: Axes, region: FrontierRegion) -> None:

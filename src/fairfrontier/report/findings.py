@@ -81,7 +81,9 @@ def ask(
     distances = _distances(ff, named, randomised=randomised)
     before_each()
     alternatives = {
-        name: ff.alternatives({name: values}, n_alternatives, capacity=capacity, randomised=randomised)
+        name: ff.alternatives(
+            {name: values}, n_alternatives, capacity=capacity, randomised=randomised, test=tests[name]
+        )
         for name, values in named.items()
     }
     before_each()

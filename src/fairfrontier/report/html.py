@@ -14,7 +14,9 @@ from importlib.resources import files
 from ..data.number_formats import confidence_text, number_text, p_value_text, points_text, share_text
 from ..data.result import Plain, PlainDict
 from ..errors import MissingDependencyError
-from .record import Record, Settings, plain
+from ..inference.listed_points import TOO_WEAK
+from .origin import Settings
+from .record import Record, plain
 from .sentences import CHIPS, CITATION, MEANINGS, REFERENCES, SETTINGS
 
 
@@ -42,6 +44,7 @@ def render(record: Record) -> str:
         policy=_policy(scripts),
         chips=CHIPS,
         meanings=MEANINGS,
+        too_weak_points=TOO_WEAK,
         settings=_settings(record.settings),
         references=REFERENCES,
         citation=[line.format(version=record.versions["fairfrontier"]) for line in CITATION],

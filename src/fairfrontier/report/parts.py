@@ -19,47 +19,42 @@ from ..data.groups import by_group
 from ..frontier.attainable import Attainable
 from ..frontier.capacity import cap
 from ..frontier.plane import clip_polygon
-from ..frontier.sets import attained_hull
+from ..frontier.sets import DrawnSet
 from ..inference.distance.result import DistanceInterval
+from ..inference.estimates import drawn
 from ..inference.group_skew import GroupSkewTest
 from ..inference.lda.result import LDATest
 from ..inference.lda.witness import Witness
 from ..rules.alternatives import Alternatives
+from .agreement import Effort, other_runs
 from .findings import Findings
+from .origin import Data, FoldQuality, LearnerRecord, RequestRecord, Settings, Source
 from .record import (
     AlgorithmRecord,
     AlternativeRecord,
+    ContradictionRecord,
     CurvePoint,
-    Data,
     DistanceRecord,
     FairestRecord,
-    FoldQuality,
-    Interval,
     LDARecord,
-    LearnerRecord,
-    Pair,
+    LearnerCheckRecord,
+    OtherRuns,
     Picture,
     Point,
-    Polygon,
-    Rates,
     Record,
-    RequestRecord,
     RuleStep,
     Run,
-    Settings,
     SkewRecord,
-    Source,
-    Triple,
     WitnessRecord,
 )
 from .sentences import HEADLINES, LIMITS, explain_learner
+from .values import Interval, Pair, Polygon, Rates, Triple
 
 if TYPE_CHECKING:
     from ..estimator import FairFrontier
 
 STEPS = 100
 """Positions of the slider between all weight on one group and all on the other."""
-CURVE_POINTS = 160
 PACKAGES = ("fairfrontier", "numpy", "scipy", "pandas", "scikit-learn", "numba", "joblib")
 NO_GROUP = "no group"
 """What rows without a group are counted under."""
@@ -69,12 +64,14 @@ NO_GROUP = "no group"
 class AuditParts:
     """What an audit of a file adds to a record; empty for a record made from Python.
 
-    ``both_ways`` has a sentence for each algorithm that is a score, by name.
+    ``not_done`` counts runs with the covariates of the verdict that failed; ``both_ways`` has a sentence for each
+    algorithm that is a score, by name.
     """
 
     request: RequestRecord | None = None
     source: Source | None = None
     sensitivity: tuple[Run, ...] = ()
+    not_done: int = 0
     both_ways: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -88,7 +85,7 @@ def make_record(
     r, b = (str(label) for label in ff.groups_)
     capacity = findings.capacity
     function = ff.support_function_ if capacity is None else cap(ff.support_function_, capacity)
-    hull = attained_hull(function.estimate)
+    shape = drawn(ff.fit_, capacity)
     first, second, fairest = points(ff)
     return Record(
         title=title,
@@ -100,12 +97,11 @@ def make_record(
         data=data(ff, audit.source),
         learner=learner(ff),
         points=(first, second, fairest),
+        contradictions=contradictions(ff),
         configuration=ff.configuration_,
-        picture=picture(ff, findings, function, hull),
+        picture=picture(findings, function, shape),
         rules=slider(ff, function),
-        algorithms=tuple(
-            algorithm(findings, name, hull, ff.alpha, audit.both_ways.get(name)) for name in findings.tests
-        ),
+        algorithms=tuple(algorithm(findings, name, shape.corners, ff, audit) for name in findings.tests),
         skew=skew(findings.skew),
         sensitivity=audit.sensitivity,
         warnings=(),
@@ -183,20 +179,32 @@ def points(ff: FairFrontier) -> list[Point]:
     ]
 
 
-def picture(ff: FairFrontier, findings: Findings, function: Attainable, hull: FloatArray) -> Picture:
+def contradictions(ff: FairFrontier) -> tuple[ContradictionRecord, ...]:
+    """Points that are not what they are called."""
+    return tuple(
+        ContradictionRecord(
+            point=found.point,
+            what=found.what,
+            other=found.other,
+            by=found.by,
+            standard_error=found.standard_error,
+            sentence=found.sentences()[0],
+        )
+        for found in ff.contradictions_
+    )
+
+
+def picture(findings: Findings, function: Attainable, shape: DrawnSet) -> Picture:
     """The set, the frontier and its confidence set."""
-    if findings.capacity is None and ff.regret_ is not None:
-        hull = ff.feasible_set().vertices
-    curve = ff.frontier(n_points=CURVE_POINTS, capacity=findings.capacity)
     return Picture(
-        set=polygon(hull),
+        set=polygon(shape.corners),
         frontier=tuple(
             CurvePoint(
                 risk=pair(point.round(8)),
                 direction=pair(q.round(8)),
                 selection_rate=_by_group(function, _chances(function, q)),
             )
-            for point, q in zip(curve.points, curve.directions, strict=True)
+            for point, q in zip(shape.curve, shape.directions[shape.frontier], strict=True)
         ),
         region=() if findings.region is None else tuple(polygon(ring) for ring in findings.region.polygons),
     )
@@ -244,18 +252,19 @@ def _by_group(function: Attainable, values: FloatArray, among: BoolArray | None 
 
 
 def algorithm(
-    findings: Findings, name: str, hull: FloatArray, alpha: float, both_ways: str | None = None
+    findings: Findings, name: str, hull: FloatArray, ff: FairFrontier, audit: AuditParts = NO_AUDIT
 ) -> AlgorithmRecord:
     """Everything that was found about one algorithm; ``hull`` are the corners of the estimated set."""
     risks, test = findings.risks[name], findings.tests[name]
-    half = stats.norm.isf(alpha / 2.0) * risks.standard_error
+    half = stats.norm.isf(ff.alpha / 2.0) * risks.standard_error
     ends = np.column_stack([risks.risk - half, risks.risk + half])
     return AlgorithmRecord(
         name=name,
         verdict=test.verdict,
         headline=HEADLINES[test.verdict],
         sentences=tuple(test.sentences()),
-        both_ways=both_ways,
+        other_runs=runs_beside(name, ff, audit),
+        both_ways=audit.both_ways.get(name),
         risk=pair(risks.risk),
         risk_interval=(interval(ends[0]), interval(ends[1])),
         standard_error=pair(risks.standard_error),
@@ -263,11 +272,21 @@ def algorithm(
         selection_rate=pair(risks.selection_rate),
         selection_ratio=test.selection_ratio,
         lda=lda(test),
+        learner_check=learner_check(test),
         improving=polygon(_improving(hull, risks.risk)),
         distance=distance(findings.distances[name]),
         alternatives=alternatives(findings.alternatives[name]),
         alternatives_sentences=tuple(findings.alternatives[name].sentences()),
     )
+
+
+def runs_beside(name: str, ff: FairFrontier, audit: AuditParts) -> OtherRuns | None:
+    """Whether the other runs of an audit come to the same verdict on an algorithm; None if there was no audit."""
+    if not audit.sensitivity:
+        return None
+    robustness = audit.request is not None and audit.request.robustness
+    effort = Effort(robustness=robustness, repetitions=len(ff.support_functions_), not_done=audit.not_done)
+    return other_runs(audit.sensitivity, name, ff.alpha, effort)
 
 
 def _improving(hull: FloatArray, e: FloatArray) -> FloatArray:
@@ -289,10 +308,30 @@ def lda(test: LDATest) -> LDARecord:
         p_value=test.p_value,
         p_value_adjusted=test.p_value_adjusted,
         feasibility_p_value=test.evidence.feasibility_p_value,
+        feasibility_t=finite(test.evidence.feasibility_t),
         n_boot=len(test.draws),
         gain_bound=finite(test.gain_bound),
         gain_weights=pair(test.gain_weights),
         witness=None if test.witness is None else witness(test.witness, test.alpha),
+    )
+
+
+def learner_check(test: LDATest) -> LearnerCheckRecord | None:
+    """The learner's own rules beside the algorithm."""
+    found = test.learner_check
+    if found is None:
+        return None
+    return LearnerCheckRecord(
+        share=found.share,
+        difference=pair(found.difference),
+        standard_error=pair(found.standard_error),
+        z=(finite(found.z[0]), finite(found.z[1])),
+        best_difference=pair(found.best_difference),
+        best_standard_error=pair(found.best_standard_error),
+        best_z=(finite(found.best_z[0]), finite(found.best_z[1])),
+        best_p_value=pair(found.best_p_value),
+        better_for=tuple(str(label) for label in test.better_for),
+        sentences=tuple(test.learner_sentences()),
     )
 
 

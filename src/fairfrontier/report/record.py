@@ -1,8 +1,8 @@
 """The record of an audit: everything a report says, as plain numbers and text.
 
 A report is made from its record alone, so the two never disagree. ``audit.schema.json``, which describes the record as
-JSON, is generated from these classes by `schema`: the text below a field is its description. Pairs are in the order of
-`Record.groups`, and None stands for a number that is not finite or does not apply.
+JSON, is generated from these classes and those of `origin` by `schema`: the text below a field is its description.
+Pairs are in the order of `Record.groups`, and None stands for a number that is not finite or does not apply.
 """
 
 from __future__ import annotations
@@ -20,229 +20,11 @@ from ..inference.group_skew import Method as SkewMethod
 from ..inference.group_skew import SkewVerdict
 from ..inference.lda.evidence import Method as LDAMethod
 from ..inference.lda.result import Verdict
+from .origin import Data, LearnerRecord, RequestRecord, Settings
+from .values import Count, Interval, Level, Limits, Pair, Polygon, Positive, PValue, Rates, Share, Texts, Triple
 
 SCHEMA: Literal[2] = 2
 """Version of the record's form; raised when a field changes its meaning or is removed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What a value of the record may be, beyond its type, under the names of JSON Schema."""
-
-    minimum: float | None = None
-    maximum: float | None = None
-    exclusiveMinimum: float | None = None
-    exclusiveMaximum: float | None = None
-    minItems: int | None = None
-    maxItems: int | None = None
-    pattern: str | None = None
-
-
-Count = Annotated[int, Limits(minimum=0)]
-Positive = Annotated[int, Limits(minimum=1)]
-Share = Annotated[float, Limits(minimum=0, maximum=1)]
-Level = Annotated[float, Limits(exclusiveMinimum=0, exclusiveMaximum=0.5)]
-PValue = Annotated[float, Limits(exclusiveMinimum=0, maximum=1)]
-Pair = tuple[float, float]
-Triple = tuple[float, float, float]
-Rates = tuple[Share | None, Share | None]
-Counts = Mapping[str, Count]
-Texts = tuple[str, ...]
-Polygon = tuple[Pair, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """A confidence interval."""
-
-    low: float | None
-    """Lower end."""
-    high: float | None
-    """Upper end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestRecord:
-    """All settings of an audit as resolved; config.toml contains the same."""
-
-    data: str
-    """Path of the table, as given."""
-    outcome: str
-    """Column of the outcome."""
-    group: str
-    """Column of the group."""
-    decision: str | None
-    """Column of decisions."""
-    score: str | None
-    """Column of the score."""
-    threshold: float | None
-    """People with scores above this are selected."""
-    top: float | None
-    """Share of people, those with the highest scores, who are selected."""
-    algorithms: Mapping[str, str]
-    """Columns of decisions of further algorithms, by name."""
-    features: Texts
-    """Covariates named; if empty, all columns that are suitable."""
-    exclude: Texts
-    """Columns to exclude from the covariates."""
-    categorical: Texts
-    """Columns declared as categories."""
-    numeric: Texts
-    """Columns declared as quantities."""
-    missing: str
-    """What is done with rows in which covariates are missing: keep or drop."""
-    groups: Texts
-    """The two groups named; if empty, those in the data."""
-    positive: str | None
-    """Label of the outcome that counts as 1."""
-    score_as_feature: bool
-    """Whether the rules of the verdict may use the score."""
-    loss: str
-    """Name of the loss."""
-    learner: str
-    """Name of the learner that determines the verdict."""
-    folds: Annotated[int, Limits(minimum=2)]
-    """Folds of the cross-fitting."""
-    repetitions: Positive
-    """Repetitions of the cross-fitting."""
-    draws: Positive
-    """Bootstrap draws."""
-    capacity: float | None
-    """Largest share of people a rule may select."""
-    alpha: Level
-    """Level of the tests."""
-    seed: Count
-    """Seed of everything random."""
-    weights: str | None
-    """Column of sampling weights."""
-    clusters: str | None
-    """Column of clusters."""
-    robustness: bool
-    """Whether more learners and seeds are shown beside the verdict."""
-    encoding: str
-    """Encoding of a text file."""
-    title: str | None
-    """Heading asked for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Settings of the fit that determines the verdict."""
-
-    loss: str
-    """Name of the loss."""
-    learner: str
-    """Name of the learner."""
-    learner_params: Mapping[str, object]
-    """Options of the learner."""
-    n_folds: Annotated[int, Limits(minimum=2)] | None
-    """Folds of the cross-fitting; null for predictions supplied from outside."""
-    n_rep: Positive
-    """Repetitions of the cross-fitting."""
-    n_boot: Positive
-    """Bootstrap draws."""
-    bias_correction: str | None
-    """Correction of the estimates for the learner's regret, if any."""
-    jitter: Annotated[float, Limits(minimum=0)]
-    """Largest angle, in radians, by which pairs of predictions were rotated at random."""
-    capacity: float | None
-    """Largest share of people a rule may select."""
-    bounded: bool
-    """Whether rules respect bounds on each person's chance of being selected."""
-    weighted: bool
-    """Whether rows have sampling weights."""
-    clusters: Positive | None
-    """Number of clusters of rows; null if rows are independent."""
-    random_state: int | None
-    """Seed of the fit."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """The file that was audited, its columns and the rows left out."""
-
-    file: str
-    """Name of the file."""
-    sha256: Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
-    """SHA-256 of its bytes."""
-    rows_read: Positive
-    """Rows of the file."""
-    columns: Texts
-    """All columns of the file."""
-    outcome: str
-    """Column of the outcome."""
-    group: str
-    """Column of the group."""
-    roles: Mapping[str, str]
-    """Columns in use other than covariates, with their role."""
-    excluded: Mapping[str, str]
-    """Columns left out, with the reason."""
-    suspicious: Texts
-    """Those of `excluded` that look like mistakes."""
-    noted: Mapping[str, str]
-    """Covariates that are kept but call for caution, with the reason."""
-    dropped_by_reason: Mapping[str, Counts]
-    """Rows dropped: reason, then group."""
-    other_groups: Counts
-    """Rows of groups that are not compared."""
-    categories: Counts
-    """Number of distinct values of each text covariate; those that are not rare became indicators."""
-    kinds: Mapping[str, str]
-    """How covariates are used that are not used as they stand, and why: codes of categories, dates."""
-    gaps: Counts
-    """Rows in which a covariate is missing; they are kept, and left to the learner."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Data:
-    """The rows behind the numbers and what was left out."""
-
-    rows: Positive
-    """Rows used."""
-    rows_by_group: Counts
-    """Rows used, by group."""
-    dropped: Counts
-    """Rows dropped for missing values, by group; 'no group' if the group itself is missing."""
-    left_out: Counts
-    """Rows of groups that were not chosen for the comparison, by group; of a file see other_groups of its source."""
-    covariates: Texts
-    """Covariates of the fit that determines the verdict, in order."""
-    source: Source | None
-    """The file of an audit; null if the record was made from Python."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoldQuality:
-    """How well the learner predicts in one fold."""
-
-    group: str
-    """Label of the group."""
-    repetition: Positive
-    """Repetition of the cross-fitting, from 1."""
-    fold: Count
-    """Fold, from 1; 0 for predictions supplied from outside."""
-    r2: Annotated[float, Limits(maximum=1)] | None
-    """Share of the variation explained out of fold."""
-    log_loss: float | None
-    """Log loss out of fold, for learners that give probabilities."""
-    mean_log_loss: float | None
-    """The same with the mean as the prediction."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnerRecord:
-    """How well the learner predicts out of fold."""
-
-    name: str
-    """Its name."""
-    external: bool
-    """Whether the predictions were supplied from outside."""
-    quality: tuple[FoldQuality, ...]
-    """One entry per group, repetition and fold."""
-    sentences: Texts
-    """The same in words."""
-    conditions: Texts
-    """The conditions behind the inference, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,8 +40,26 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContradictionRecord:
+    """A point that is not what its name says, by the estimates."""
+
+    point: str
+    """Name of the point."""
+    what: str
+    """What should be smallest there: a group's risk, or the gap."""
+    other: str
+    """The point at which it is smaller."""
+    by: Annotated[float, Limits(exclusiveMinimum=0)]
+    """By how much."""
+    standard_error: float
+    """Standard error of the difference."""
+    sentence: str
+    """The same in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """A point of the frontier."""
+    """A corner of the set that is drawn, on its frontier."""
 
     risk: Pair
     """Its risks."""
@@ -274,9 +74,9 @@ class Picture:
     """What is drawn."""
 
     set: Polygon
-    """The estimated set of attainable risks."""
+    """The estimated set of attainable risks: the convex hull of the risks of rules found."""
     frontier: tuple[CurvePoint, ...]
-    """Points of the frontier."""
+    """The part of the edge of the set that is the frontier, from corner to corner."""
     region: tuple[Polygon, ...]
     """Confidence set of the frontier; empty with a capacity."""
 
@@ -344,15 +144,45 @@ class LDARecord:
     p_value_adjusted: PValue
     """Holm's p-value over the algorithms of this record; it determines the verdict."""
     feasibility_p_value: PValue
-    """P-value of the null that the algorithm does no better than the frontier."""
+    """P-value of the null that the algorithm does no better than the frontier, of the studentised test."""
+    feasibility_t: float | None
+    """By how many standard errors the algorithm does better than the frontier in the direction in which these are most;
+    0 if in none, null if nothing varies there."""
     n_boot: Positive
     """Bootstrap draws."""
     gain_bound: float | None
-    """Largest improvement compatible with the data, for the verdict no-evidence; otherwise null."""
+    """Largest improvement compatible with the data, for the verdict no-evidence unless the algorithm does better for a
+    group than the learner's best rule; otherwise null."""
     gain_weights: Pair
     """Weights of the two risks to which `gain_bound` refers."""
     witness: WitnessRecord | None
     """A rule that improves on the algorithm if an alternative is shown; otherwise null."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnerCheckRecord:
+    """Rules of the learner beside the algorithm on the same rows; differences are the algorithm's risks less theirs."""
+
+    share: Share
+    """Share of people that the algorithm selects."""
+    difference: Pair
+    """Against the learner's rule that selects the same share of people."""
+    standard_error: Pair
+    """Standard errors of these paired differences."""
+    z: tuple[float | None, float | None]
+    """The differences in standard errors; null if nothing varies."""
+    best_difference: Pair
+    """For each group against the learner's best rule for that group."""
+    best_standard_error: Pair
+    """Standard errors of these paired differences."""
+    best_z: tuple[float | None, float | None]
+    """The differences in standard errors; null if nothing varies."""
+    best_p_value: tuple[Share, Share]
+    """One-sided p-values of the nulls that the algorithm is no better for the group than that rule."""
+    better_for: Texts
+    """Groups for which the algorithm does better, each tested at alpha / 2; no bound on gains is then given."""
+    sentences: Texts
+    """The same in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -412,6 +242,46 @@ class AlternativeRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherRun:
+    """What a run that does not determine the verdict says about an algorithm."""
+
+    learner: str
+    """The learner."""
+    seed: Count
+    """The seed."""
+    covariates: str
+    """As given, or with the score or without it."""
+    verdict: Verdict
+    """The verdict of this run."""
+    p_value: PValue
+    """The p-value on which it rests, adjusted for the algorithms of the run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherRuns:
+    """Whether runs with other seeds and learners come to the verdict of the run that determines it."""
+
+    counted: Count
+    """Runs with the same covariates and another seed or learner."""
+    same_verdict: Count
+    """Those of them that come to the same verdict."""
+    not_done: Count
+    """Runs of this kind that were planned and failed; see the warnings."""
+    differing: tuple[OtherRun, ...]
+    """Those that come to another verdict."""
+    p_values: tuple[PValue, PValue]
+    """The smallest and the largest p-value of the runs counted and of the one that determines the verdict."""
+    straddles_alpha: bool
+    """Whether these p-values lie on both sides of the level."""
+    other_covariates: tuple[OtherRun, ...]
+    """Runs with other covariates (with the score, or without it): they answer another question and do not count."""
+    next_step: str
+    """What to do next, in one sentence."""
+    sentences: Texts
+    """The same in words, without the runs with other covariates; for these see both_ways."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AlgorithmRecord:
     """The findings about one algorithm."""
 
@@ -425,6 +295,8 @@ class AlgorithmRecord:
     """The verdict as one sentence."""
     sentences: Texts
     """The test in words."""
+    other_runs: OtherRuns | None
+    """Whether other runs of the audit come to the same verdict; null if the record was made from Python."""
     both_ways: str | None
     """With a score: the verdict with the score among the covariates and without it; otherwise null."""
     risk: Pair
@@ -441,6 +313,8 @@ class AlgorithmRecord:
     """The smaller selection rate over the larger; 1 if nobody is selected."""
     lda: LDARecord
     """The test on which the verdict rests."""
+    learner_check: LearnerCheckRecord | None
+    """Whether the learner is good enough for this algorithm; null if only its risks are known."""
     improving: Polygon
     """The part of the estimated set that is no worse for either group and no less fair."""
     distance: DistanceRecord
@@ -543,6 +417,8 @@ class Record:
     """How well the learner predicts."""
     points: tuple[Point, Point, Point]
     """The best points of the two groups and the fairest point."""
+    contradictions: tuple[ContradictionRecord, ...]
+    """Points that are not what they are called: learner or sample are too weak to distinguish them."""
     configuration: str
     """Position of the best points: balanced, or which group has the lower risk at both."""
     picture: Picture
@@ -557,7 +433,8 @@ class Record:
     """The same test with other learners and seeds, and with the score among the covariates and without it; the run that
     determines the verdicts first. Empty if the record was made from Python."""
     warnings: Texts
-    """Warnings of the fit that determines the verdict and its tests, and runs that failed."""
+    """Warnings of the fit that determines the verdict and its tests, runs that failed, and what other libraries warned
+    of in the other runs."""
     limits: Texts
     """What the audit does not show."""
     versions: Mapping[str, str]

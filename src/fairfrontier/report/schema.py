@@ -18,7 +18,8 @@ from types import NoneType, UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..data.result import PlainDict
-from .record import SCHEMA, Limits, Record
+from .record import SCHEMA, Record
+from .values import Limits
 
 FILE = "audit.schema.json"
 PLAIN: dict[object, str] = {str: "string", float: "number", int: "integer", bool: "boolean", NoneType: "null"}

@@ -76,6 +76,20 @@ def verdict_line(algorithm: AlgorithmRecord, record: Record) -> str:
     return f"{algorithm.name}: {algorithm.headline} ({_p_values(algorithm, record)})"
 
 
+def beside_verdict(algorithm: AlgorithmRecord) -> list[str]:
+    """Return what belongs under the verdict: is the learner good enough, do other runs agree, other covariates."""
+    runs = [] if algorithm.other_runs is None else list(algorithm.other_runs.sentences)
+    return [learner_line(algorithm), *runs, *([] if algorithm.both_ways is None else [algorithm.both_ways])]
+
+
+def learner_line(algorithm: AlgorithmRecord) -> str:
+    """Return whether the learner is good enough for one algorithm as one line."""
+    check = algorithm.learner_check
+    if check is None:
+        return "The learner is not compared with it: only its risks are known."
+    return " ".join([check.sentences[0], *check.sentences[2:]])
+
+
 def _p_values(algorithm: AlgorithmRecord, record: Record) -> str:
     """The p-value that decides, and beside it that of the algorithm alone if there are others."""
     adjusted, alone = (p_value_text(p, record.alpha) for p in (algorithm.lda.p_value_adjusted, algorithm.lda.p_value))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _MEANING = {
     "balanced": "the fairness-accuracy frontier is the Pareto frontier between the two best points",
-    "skewed": "the fairness-accuracy frontier runs from the best point of group {label} to the fairest point",
+    "skewed": "skewed towards group {label}; the fairness-accuracy frontier runs from its best point to the fairest point",
 }
 
 
@@ -30,11 +30,12 @@ def summary_text(ff: FairFrontier) -> str:
         f"Learner     {ff.nuisance_.learner}" + _folds(ff),
         "",
     ]
-    quality = ["", "Learner quality, out of fold", *_quality(ff)]
+    quality = ["", "Learner quality, out of fold", *_quality(ff), *_candidates(ff)]
     if len(ff.groups_) != 2:
         return "\n".join([*data, str(two_groups_needed(ff.groups_, "The frontier with its points")), *quality])
     frontier = [
         *_points(ff),
+        *(f"Caution: {sentence}" for found in ff.contradictions_ for sentence in found.sentences()),
         *_regret(ff),
         "",
         f"Configuration: {ff.configuration_} - {_meaning(ff)}.",
@@ -112,6 +113,13 @@ def _quality(ff: FairFrontier) -> list[str]:
             line += f"; log loss {_listed(own['log_loss'])} (of the mean: {of_the_mean})"
         lines.append(line)
     return lines
+
+
+def _candidates(ff: FairFrontier) -> list[str]:
+    sentences = ff.learner_report_.sentences()
+    if not sentences:
+        return []
+    return ["Candidates of the learner: loss on inner folds (weight)", *(f"  {line}" for line in sentences)]
 
 
 def _listed(values: pd.Series) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,12 +14,14 @@ import pandas as pd
 from ..arrays import FloatArray, IntArray
 from ..data.checks import check_risks
 from ..data.notebook import GREEN, GREY, ORANGE, Picture
+from ..data.number_formats import p_value_text
 from ..data.reading import Label
 from ..data.result import ExplainedResult, PlainDict, axes_of, labels, plain_items
-from ..errors import InputError
+from ..errors import InputError, NotShownWarning
 from ..frontier.attainable import Attainable
 from ..frontier.support import group_means
 from ..inference.distance.estimates import read_metric
+from ..inference.lda.result import LDATest, Verdict
 from ..inference.lda.witness import gains
 from .classifier import FrontierRule
 
@@ -26,6 +29,11 @@ FINE = 1441
 """Directions of the frontier among which the improving part is looked for."""
 SURE = 1.645
 """Standard errors by which every gain must exceed zero for a rule not to be flagged."""
+NOT_SHOWN: Mapping[Verdict, str] = {
+    "no-evidence": "the robust test does not reject that there is no alternative",
+    "not-comparable": "the algorithm's risks lie outside the estimated feasible set, so the comparison does not apply",
+}
+"""Why an improvement is not shown, by the verdict of the test."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -33,7 +41,8 @@ class Alternatives(ExplainedResult):
     """Rules of the frontier that are estimated to improve on an algorithm for both groups and in the gap.
 
     ``table`` has one line per rule, in order of direction. ``risk`` (2,) are the algorithm's own risks and
-    ``selection_rates`` (2,) the shares that it selects; ``directions`` (k, 2) those of the rules.
+    ``selection_rates`` (2,) the shares that it selects; ``directions`` (k, 2) those of the rules. ``test`` is the test
+    behind them: unless its verdict is "lda-shown", the rules are estimates of improvements, and none is shown.
     """
 
     name: str
@@ -44,11 +53,22 @@ class Alternatives(ExplainedResult):
     directions: FloatArray
     table: pd.DataFrame
     evaluated: str
+    test: LDATest
     _make_rule: Callable[[FloatArray], FrontierRule] = field(compare=False)
 
     def __len__(self) -> int:
         """Return the number of rules."""
         return len(self.table)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict of the robust test; an improvement is shown only if it is "lda-shown"."""
+        return self.test.verdict
+
+    @property
+    def p_value(self) -> float:
+        """P-value of the robust test on which the verdict rests, adjusted if algorithms were tested together."""
+        return self.test.robust_p_value_adjusted
 
     def rule(self, number: int) -> FrontierRule:
         """Return the rule of one line of the table, learned from all rows and ready to be deployed."""
@@ -78,8 +98,16 @@ class Alternatives(ExplainedResult):
         Returns
         -------
         FrontierRule
+
+        Warns
+        -----
+        NotShownWarning
+            If the test behind the alternatives does not show an improvement.
         """
-        return self.rule(self.choose(preference, nearest=nearest, metric=metric, flagged=flagged))
+        number = self.choose(preference, nearest=nearest, metric=metric, flagged=flagged)
+        if self.verdict != "lda-shown":
+            warnings.warn(f"{self.name}: {self.claim}", NotShownWarning, stacklevel=2)
+        return self.rule(number)
 
     def choose(
         self, preference: str | None = None, *, nearest: Any = None, metric: Any = "euclidean", flagged: bool = False
@@ -131,9 +159,20 @@ class Alternatives(ExplainedResult):
             f"gap {abs(self.risk[0] - self.risk[1]):.4f}."
         )
 
+    @property
+    def claim(self) -> str:
+        """Whether the test behind the rules shows an improvement, in one sentence."""
+        p_value = f"p-value {p_value_text(self.p_value, self.test.alpha)}"
+        if self.verdict == "lda-shown":
+            return f"That an alternative exists is shown by the robust test ({p_value})."
+        what = "These rules are estimated to be better, but an" if len(self) else "An"
+        return f"{what} improvement is not shown: {NOT_SHOWN[self.verdict]} ({self.verdict}, {p_value})."
+
     def _facts(self) -> dict[str, object]:
+        shown = "shown to exist" if self.verdict == "lda-shown" else "estimated, not shown"
         facts: dict[str, object] = {
             "algorithm": self.name,
+            "improvement": f"{shown} ({self.verdict}, p-value {p_value_text(self.p_value, self.test.alpha)})",
             "groups": labels(self.groups),
             "risk": self.risk,
             "selection_rates": self.selection_rates,
@@ -148,7 +187,12 @@ class Alternatives(ExplainedResult):
 
     def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, with the table line by line."""
-        return plain_items(self._facts() | {"group_shares": self.group_shares, "table": self.table})
+        found = {"verdict": self.verdict, "p_value": self.p_value, "alpha": self.test.alpha}
+        return plain_items(self._facts() | found | {"group_shares": self.group_shares, "table": self.table})
+
+    def _verdict(self) -> str:
+        shown = self.verdict == "lda-shown"
+        return "An alternative is shown to exist." if shown else "Estimated to be better; an improvement is not shown."
 
     def _frame(self) -> pd.DataFrame:
         kept = ("role", "risk", "gain", "selection rate", "flagged")
@@ -164,10 +208,14 @@ class Alternatives(ExplainedResult):
         if len(self) == 0:
             return [
                 "No rule of the estimated frontier has lower risks for both groups and a smaller gap. This does not "
-                "prove that there is none."
+                "prove that there is none.",
+                self.claim,
             ]
         flagged = int(self.table["flagged"].sum())
-        lines = [f"{len(self)} rules of the estimated frontier improve on it; risks are {self.evaluated}."]
+        lines = [
+            self.claim,
+            f"{len(self)} rules of the estimated frontier improve on it by the estimates; risks are {self.evaluated}.",
+        ]
         if flagged:
             lines.append(
                 f"{flagged} of them are flagged: at least one of their three gains is not distinguishable from chance "
@@ -208,6 +256,7 @@ def find_alternatives(
     e_choosing: FloatArray,
     current: Current,
     *,
+    test: LDATest,
     groups: tuple[Label, Label],
     n: int,
     evaluated: str,
@@ -216,7 +265,8 @@ def find_alternatives(
     """Walk the improving part of the frontier and evaluate ``n`` of its rules.
 
     ``choosing`` decides which of the ``frontier_directions`` (k, 2) improve on risks ``e_choosing``;
-    ``evaluating`` gives the risks that are reported, on the rows of ``current``. They may be the same.
+    ``evaluating`` gives the risks that are reported, on the rows of ``current``. They may be the same. ``test`` answers
+    whether an improvement is shown.
     """
     s = evaluating.scores
     risk = group_means(current.losses, s.group, s.weight)[0]
@@ -229,7 +279,7 @@ def find_alternatives(
     table.insert(0, "role", _roles(points[chosen], groups))
     for j, label in enumerate(groups):
         table.insert(1 + j, f"direction {label}", q[:, j])
-    return Alternatives(current.name, groups, risk, rates, evaluating.mu, q, table, evaluated, make_rule)
+    return Alternatives(current.name, groups, risk, rates, evaluating.mu, q, table, evaluated, test, make_rule)
 
 
 def _improving(points: FloatArray, e: FloatArray, n: int) -> IntArray:

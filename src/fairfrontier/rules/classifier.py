@@ -29,7 +29,7 @@ from ..data.reading import LARGEST, SMALLEST, Table, read_column, read_covariate
 from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
 from ..errors import InputError, NotFittedError
-from ..fit import Bounds, attainable
+from ..fit import RULES, Bounds, attainable
 from ..frontier.attainable import Attainable
 from ..frontier.capacity import NO_CUTOFF, cap, find_cutoff
 from ..learning.cross_fitting import as_seed, cross_fit, fit_on_all
@@ -232,7 +232,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes_[(np.random.default_rng(random_state).random(len(chance)) < chance).astype(np.intp)]
 
     def _k(self, table: Table) -> FloatArray:
-        t, p = self._fitted.predict(table).delta_theta, self.direction_ / self.group_shares_
+        t, p = RULES.vectors(self._fitted.predict(table).delta_theta, None), self.direction_ / self.group_shares_
         k: FloatArray = t[:, 0] * p[0] + t[:, 1] * p[1]
         return k
 

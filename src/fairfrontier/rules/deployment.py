@@ -11,17 +11,22 @@ import numpy as np
 from ..arrays import ArrayLike, FloatArray, IntArray
 from ..data.algorithms import Algorithms
 from ..data.checks import check_capacity, check_integer
+from ..data.messages import shown
 from ..errors import InputError
 from ..fit import Bounds, Fit, attainable
 from ..frontier.attainable import Attainable
 from ..frontier.capacity import cap
 from ..frontier.sets import configuration, frontier_angles
 from ..frontier.support import group_means
+from ..inference.lda.result import LDATest
 from ..learning.cross_fitting import cross_fit, fit_on_all
 from ..learning.learners import FittedLearner, Learner
 from .alternatives import FINE, Alternatives, Current, find_alternatives
 from .classifier import FrontierRule
 from .preferences import Setting, Weights, preferred_direction
+
+SEARCH = "The search for alternatives"
+"""What is refused unless there are two groups."""
 
 
 class Deployment:
@@ -101,15 +106,27 @@ class AlternativeRules:
         return self.deployment.rule(direction=q, capacity=self.capacity, lower=lower, upper=upper)
 
 
-def alternatives(
-    deployment: Deployment, algorithms: Algorithms, n: int, *, capacity: float | None, held_out: bool
-) -> Alternatives:
-    """Find rules of the frontier that improve on an algorithm; see `FairFrontier.alternatives`."""
-    fit = deployment.fit
-    labels = fit.sample.groups.pair("The search for alternatives")
+def check_sought(fit: Fit, algorithms: Algorithms, n: int) -> None:
+    """Refuse a search for alternatives unless there are two groups, one algorithm and a usable number ``n``."""
+    fit.sample.groups.pair(SEARCH)
     check_integer(n, "`n`", least=3)
     if len(algorithms.names) != 1:
         raise InputError("bad-decisions", f"Alternatives are sought to one algorithm, got {len(algorithms.names)}.")
+
+
+def alternatives(
+    deployment: Deployment,
+    algorithms: Algorithms,
+    n: int,
+    test: LDATest,
+    *,
+    capacity: float | None,
+    held_out: bool,
+) -> Alternatives:
+    """Find rules of the frontier that improve on an algorithm; see `FairFrontier.alternatives`."""
+    fit = deployment.fit
+    labels = fit.sample.groups.pair(SEARCH)
+    _check_test(test, fit, algorithms, capacity)
     halves = _halves(fit, capacity) if held_out else _whole(fit, capacity)
     decisions = algorithms.decisions[0]
     losses = fit.row_losses.of(decisions)
@@ -122,11 +139,26 @@ def alternatives(
         _frontier_directions(halves.choosing),
         e,
         current,
+        test=test,
         groups=labels,
         n=int(n),
         evaluated=halves.evaluated,
         make_rule=AlternativeRules(deployment, capacity),
     )
+
+
+def _check_test(test: LDATest, fit: Fit, algorithms: Algorithms, capacity: float | None) -> None:
+    """Refuse a test that is not about this algorithm, its groups and this capacity."""
+    if not isinstance(test, LDATest):
+        raise InputError("bad-option", f"`test` must be a result of `test_lda` for one algorithm, got {shown(test)}.")
+    risk = fit.group_means(fit.row_losses.of(algorithms.decisions[0]))
+    same = np.allclose(test.risk, risk, rtol=1e-9, atol=1e-12 * float(np.abs(risk).max()))
+    if test.groups != fit.sample.groups.labels or test.capacity != capacity or not same:
+        raise InputError(
+            "bad-option",
+            f"`test` is about other decisions, groups or another capacity than the search (its risks are {test.risk}, "
+            f"those of the decisions {risk}): give the test of the same algorithm, or leave it out.",
+        )
 
 
 def learner_of(fit: Fit) -> Learner:

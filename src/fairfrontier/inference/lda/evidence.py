@@ -12,6 +12,12 @@ exists if and only if D(q) = 0 for some q. Three tests of that null:
 The last two hold every direction's rule while they draw: h^(q) is the value of that one rule, and letting it follow
 the drawn group shares, as published, adds a variance of order n^(-1/2) that h^(q) does not have.
 
+With each of them comes a test that e* is feasible, T = max_q sqrt(n)(q'e* - h(q)) / s(q), where s(q) is the standard
+deviation of the draws at q. Each direction counts in its own standard errors: not studentised, the noise of a small
+group drowns a deficit in a large one. The draws' maximum of z(q) / s(q) over the same directions stands for T under the
+null, as if q'e* = h(q) in every one of them; that is the least favourable case, so the test errs on the side of not
+rejecting.
+
 `lda_evidence` has three steps. `prepare` settles from the estimates what is to be drawn: directions in named blocks,
 and the losses of the algorithms and of their alternatives. One call draws all of it. `_evidence` then tests direction
 by direction, for one algorithm after the other.
@@ -29,7 +35,7 @@ from ...arrays import FloatArray, IntArray
 from ...bootstrap.draws import Drawing, Draws
 from ...data.result import PlainDict, Result, plain_items
 from ...frontier.attainable import Attainable
-from ...frontier.plane import U1, improvement_support, off_breakpoint, unit_circle
+from ...frontier.plane import U1, U2, improvement_support, off_breakpoint, unit_circle
 from ...frontier.support import Extremum, group_means
 from ..p_values import Decision, combine_repetitions, count_reaching, p_value, step_size
 from .directions import DirectionBlocks, between, robust_grid
@@ -37,6 +43,8 @@ from .published import PaperParts, paper_parts
 from .witness import Candidate, Witness, find_candidate, make_witness
 
 Method = Literal["robust", "sharp", "paper"]
+STILL = 1e-10
+"""Size, relative to the numbers that are subtracted, up to which a difference or its variation is rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -70,7 +78,9 @@ class Evidence(Result):
     """Everything the data say about alternatives to one algorithm, whatever the level.
 
     ``statistic`` with its ``draws`` (B,) under the null and its parts; ``direction`` at which the test is
-    decided; p-values of the chosen method, of the robust test and of feasibility.
+    decided; p-values of the chosen method, of the robust test and of feasibility. ``feasibility_t`` is the largest
+    excess of the risks over what is estimated to be feasible, in standard errors: infinite if nothing varies there, 0
+    if there is none.
     """
 
     risk: FloatArray
@@ -82,6 +92,7 @@ class Evidence(Result):
     p_value: float
     robust_p_value: float
     feasibility_p_value: float
+    feasibility_t: float
     witness: Witness | None
     gain_bound: GainBound
 
@@ -100,6 +111,7 @@ class Evidence(Result):
             "p_value": self.p_value,
             "robust_p_value": self.robust_p_value,
             "feasibility_p_value": self.feasibility_p_value,
+            "feasibility_t": self.feasibility_t,
             "n_boot": len(self.draws),
         }
 
@@ -172,6 +184,7 @@ def prepare(function: Attainable, losses: FloatArray, fixed: FloatArray) -> Sett
             # where the plug-in criterion leaves the smallest gain in a weighted sum of the risks, weights >= 0
             "bounding": np.array([off_breakpoint(plug_in.max_excess(e, U1, np.pi / 2.0).direction) for e in risks]),
             "outermost": np.array([off_breakpoint(x.direction) for x in reach]),
+            "best": np.array([U1, U2]),
             "between": grid[neighbours],
         },
         along={"between": equal},
@@ -197,8 +210,10 @@ def _evidence(
     e_draws = draws.risks[:, j] if j < setting.n_algorithms else np.broadcast_to(e, (draws.n_boot, 2))
     tests = DirectionTests(draws, e, e_draws)
     robust = tests.weakest(blocks.positions("grid", "between"))
-    outside = np.append(blocks.positions("circle"), blocks.position("outermost", j))
-    feasibility, feasibility_p = tests.feasibility(outside, setting.reach[j].value)
+    excess = setting.reach[j].value
+    outside = np.append(blocks.positions("circle", "best"), blocks.position("outermost", j))
+    feasibility_t, feasibility_p = tests.feasibility(outside) if excess > 0.0 else (0.0, 1.0)
+    feasibility = float(root * max(excess, 0.0))
     if paper is None:
         decided = robust if method == "robust" else tests.weakest(blocks.position("sharp", j))
         separation = max(decided.statistic, 0.0)
@@ -220,6 +235,7 @@ def _evidence(
         p_value=decided.p_value,
         robust_p_value=robust.p_value,
         feasibility_p_value=feasibility_p,
+        feasibility_t=feasibility_t,
         witness=witness,
         gain_bound=GainBound(blocks.rules[bounding[0]], gain.statistic / root, (gain.statistic + gain.draws) / root),
     )
@@ -253,16 +269,25 @@ class DirectionTests:
         k = int(np.argmax(margin <= margin.min() + 1e-10 * (1.0 + abs(margin.min()))))
         return Decision(float(statistics[k]), q[k], z[:, k].copy(), self.scale)
 
-    def feasibility(self, at: IntArray, excess: float) -> tuple[float, float]:
-        """sqrt(n)[max_q q'e - h(q)]_+ and the p-value of its being 0 in the population."""
-        statistic = self.root * max(excess, 0.0)
-        if statistic == 0.0:
-            return 0.0, 1.0
+    def feasibility(self, at: IntArray) -> tuple[float, float]:
+        """T = max of sqrt(n)(q'e - h(q)) / s(q) over the directions at positions ``at``, and its p-value.
+
+        s(q) is the standard deviation of the draws z(q) at q. A direction in which nothing varies has no say, unless
+        the excess there is more than rounding: then e is not feasible, and T is infinite.
+        """
         q = self.draws.directions[at]
-        still = q @ self.e - self.draws.h_hat[at]
+        excess = self.root * (q @ self.e - self.draws.h_hat[at])
         z = self.z_e @ q.T - self.root * (self.draws.h[:, at] - self.draws.h_hat[at])
-        draws = np.maximum((still + self.step * z).max(axis=1) - still.max(), 0.0) / self.step
-        return float(statistic), p_value(draws, statistic, self.scale)
+        spread, rounding = z.std(axis=0), STILL * self.scale
+        varies = spread > rounding
+        if (excess[~varies] > rounding).any():
+            return np.inf, 1.0 / (1.0 + len(z))
+        if not varies.any():
+            return 0.0, 1.0
+        statistic = float((excess[varies] / spread[varies]).max())
+        if statistic <= 0.0:
+            return 0.0, 1.0
+        return statistic, p_value((z[:, varies] / spread[varies]).max(axis=1), statistic)
 
 
 def combine(found: list[list[Evidence]], central: int) -> list[Evidence]:

@@ -18,6 +18,7 @@ from ...data.reading import Label
 from ...data.result import ExplainedResult, PlainDict, ResultsByName, axes_of, labels, plain_items
 from ..p_values import critical_value, critical_value_error, holm
 from .evidence import Evidence, Method
+from .learner_check import LearnerCheck
 from .witness import Witness, selection_ratio
 
 Verdict = Literal["lda-shown", "no-evidence", "not-comparable"]
@@ -36,15 +37,19 @@ class LDATest(ExplainedResult):
 
     * ``"lda-shown"``: the robust test rejects, so an alternative exists that is no worse for either group
       and no less fair, and better in at least one respect. Never claimed on another test.
-    * ``"no-evidence"``: it does not; ``gain_bound`` is the largest gain with which the data are compatible.
+    * ``"no-evidence"``: it does not; ``gain_bound`` is the largest gain with which the data are compatible, unless the
+      algorithm does better for a group than the learner's best rule.
     * ``"not-comparable"``: the algorithm's risks lie outside the estimated feasible set. The learner is too weak, or
       the algorithm uses information outside the covariates.
+
+    ``learner_check`` compares the learner's own rules with the algorithm; None for risks without decisions.
 
     ``p_value`` belongs to ``method``. ``p_value_adjusted`` and ``robust_p_value_adjusted`` are Holm's over the
     ``tested_together`` algorithms of one call of `test_lda`; ``reject`` and ``verdict`` rest on them, so that the
     chance of claiming an alternative for any algorithm that has none is at most ``alpha``. With one algorithm they are
-    the p-values themselves. Feasibility is judged without adjustment: it supports no claim, so calling more algorithms
-    "not-comparable" is the cautious side. Bounds on gains have level 1 - ``alpha`` for each algorithm by itself.
+    the p-values themselves. Feasibility, and whether the learner is good enough, is judged without adjustment: neither
+    supports a claim, so calling more algorithms "not-comparable" and giving fewer bounds is the cautious side. Bounds
+    on gains have level 1 - ``alpha`` for each algorithm by itself.
 
     The alternatives considered select at most a share ``capacity`` of people, if it is given, and keep to the bounds of
     the fit, if ``bounded``. With several repetitions of the cross-fitting p-values combine them all, and everything
@@ -62,6 +67,7 @@ class LDATest(ExplainedResult):
     tested_together: int = 1
     capacity: float | None = None
     bounded: bool = False
+    learner_check: LearnerCheck | None = None
 
     @property
     def risk(self) -> FloatArray:
@@ -130,11 +136,17 @@ class LDATest(ExplainedResult):
         """Largest improvement with which the data are compatible, if the learner is consistent; for "no-evidence" only.
 
         No alternative lowers the average of the two risks, weighted by ``gain_weights``, by more than this
-        (level 1 - alpha).
+        (level 1 - alpha). None also if the algorithm is better for a group than the learner's best rule: then the
+        learner misses signal, and what it cannot find bounds nothing.
         """
-        if self.verdict != "no-evidence":
+        if self.verdict != "no-evidence" or self.better_for:
             return None
         return self.evidence.gain_bound.upper(self.alpha) / float(np.abs(self.evidence.gain_bound.direction).sum())
+
+    @property
+    def better_for(self) -> tuple[Label, ...]:
+        """Groups for which the algorithm does better than the learner's best rule, beyond chance at ``alpha``."""
+        return () if self.learner_check is None else self.learner_check.better_for(self.alpha)
 
     @property
     def gain_weights(self) -> FloatArray:
@@ -186,6 +198,7 @@ class LDATest(ExplainedResult):
             "reject": self.reject,
             "separation": self.separation,
             "feasibility": self.feasibility,
+            "feasibility_t": self.evidence.feasibility_t,
             "critical_value": self.critical_value,
             "critical_value_error": self.critical_value_error,
             "n_boot": len(self.draws),
@@ -195,6 +208,8 @@ class LDATest(ExplainedResult):
             "selection_ratio": self.selection_ratio,
             "gain_bound": self.gain_bound,
             "gain_weights": self.gain_weights,
+            "learner_check": self.learner_check,
+            "better_for": labels(self.better_for),
             "witness": None,
         }
         if (w := self.witness) is not None:
@@ -225,6 +240,7 @@ class LDATest(ExplainedResult):
             + (f"; robust p-value {self._robust_text()}" if self.method != "robust" else "")
             + ".",
             *self._finding(),
+            *self.learner_sentences(),
         ]
         if self.selection_rate is not None:
             lines.append(_rates("The algorithm", self.selection_rate, self.groups))
@@ -244,20 +260,40 @@ class LDATest(ExplainedResult):
             )
             return [shown, *([] if (w := self.witness) is None else _describe(w, self.groups, self.alpha))]
         if self.verdict == "not-comparable":
+            t = self.evidence.feasibility_t
+            far = f"by {t:.1f} standard errors" if np.isfinite(t) else "in a direction in which nothing varies"
             return [
-                "The comparison does not apply: the algorithm's risks lie outside the estimated feasible set (p-value "
-                f"{self.evidence.feasibility_p_value:.4f}). Either the learner is too weak to reach them or "
-                "the algorithm uses information outside the covariates"
+                "The comparison does not apply: the algorithm's risks lie outside the estimated feasible set, "
+                f"{far} (p-value {self.evidence.feasibility_p_value:.4f}). Either the learner is too weak to reach "
+                "them or the algorithm uses information outside the covariates"
                 + (f", or the limits set on the rules ({limits}) exclude it" if (limits := self.limits) else "")
                 + "; try a stronger learner, or add the "
                 "algorithm's own score as a covariate. This shows neither an alternative nor its absence."
             ]
+        if self.gain_bound is None:
+            return ["No evidence of one. This does not show that none exists."]
         (r, b), weights = self.groups, self.gain_weights
         return [
             "No evidence of one. This does not show that none exists: if the learner is consistent, the data are "
             f"compatible with a reduction of at most {self.gain_bound:.4f} ({confidence_text(self.alpha)} bound) in "
             f"the average of the two risks weighted {weights[0]:.2f} ({r}) to {weights[1]:.2f} ({b})."
         ]
+
+    def learner_sentences(self) -> list[str]:
+        """Say whether the learner is good enough for this algorithm; nothing for risks without decisions."""
+        if self.learner_check is None:
+            return []
+        lines = self.learner_check.sentences()
+        if better := self.better_for:
+            lines.append(
+                f"For group {' and for group '.join(map(str, better))} the algorithm does better than the learner's "
+                "best rule, beyond chance: the learner is too weak, or the algorithm uses information outside the "
+                "covariates"
+                + (f", or the limits set on the rules ({limits}) exclude it" if (limits := self.limits) else "")
+                + "."
+                + (" So no bound is given on what an alternative can gain." if self.verdict == "no-evidence" else "")
+            )
+        return lines
 
     def _adjusted_text(self, value: float, adjusted: float) -> str:
         if self.tested_together == 1:
@@ -363,8 +399,12 @@ def judge(
     alpha: float,
     capacity: float | None = None,
     bounded: bool = False,
+    checks: Sequence[LearnerCheck | None] | None = None,
 ) -> LDATests:
-    """Judge algorithms tested together by their evidence, with Holm's adjustment of both p-values; by name."""
+    """Judge algorithms tested together by their evidence, with Holm's adjustment of both p-values; by name.
+
+    ``checks`` compare the learner with each algorithm.
+    """
     adjusted = holm(np.array([evidence.p_value for evidence in found]))
     robust = holm(np.array([evidence.robust_p_value for evidence in found]))
     tests = [
@@ -380,9 +420,16 @@ def judge(
             tested_together=len(found),
             capacity=capacity,
             bounded=bounded,
+            learner_check=check,
         )
-        for name, evidence, rates, p, robust_p in zip(
-            names, found, selection_rates, adjusted.tolist(), robust.tolist(), strict=True
+        for name, evidence, rates, p, robust_p, check in zip(
+            names,
+            found,
+            selection_rates,
+            adjusted.tolist(),
+            robust.tolist(),
+            [None] * len(found) if checks is None else checks,
+            strict=True,
         )
     ]
     return LDATests({test.name: test for test in tests})

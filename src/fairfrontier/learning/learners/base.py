@@ -59,6 +59,28 @@ class TrainingRows:
 
 
 @dataclass(frozen=True, slots=True)
+class CandidateScore:
+    """How one candidate of a learner did on inner folds of the training rows, and what weight it got.
+
+    Attributes
+    ----------
+    code : int or None
+        The group within which it models the loss difference; None if it models the group.
+    name : str
+        The candidate.
+    loss : float
+        Mean log loss, or squared error where a candidate gives no probabilities.
+    weight : float
+        Its weight in the mean of all candidates.
+    """
+
+    code: int | None
+    name: str
+    loss: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """A learner's predictions for n rows.
 
@@ -70,11 +92,14 @@ class Prediction:
         P(G = g | x), for learners that model it.
     details : tuple of (code, quantity, value)
         Numbers worth keeping about the fit, with the code of the group that they belong to.
+    candidates : tuple of CandidateScore
+        For learners that weigh candidates: how each of them did.
     """
 
     groups: tuple[GroupPrediction, ...]
     group_probabilities: FloatArray | None = None
     details: tuple[tuple[int, str, float], ...] = ()
+    candidates: tuple[CandidateScore, ...] = ()
 
     @property
     def delta_theta(self) -> FloatArray:
@@ -315,15 +340,23 @@ class FactoredLearner(Learner):
 
     def combine(self, parts: Mapping[Component, Any]) -> Prediction:
         """Multiply the factors."""
-        p = _group_probabilities(parts["group"], len(parts) - 1)
-        return Prediction(tuple(_product(p[:, code], parts[code]) for code in range(p.shape[1])), p)
+        p = group_probabilities(parts["group"], len(parts) - 1)
+        return Prediction(tuple(group_product(p[:, code], parts[code]) for code in range(p.shape[1])), p)
 
     def _family(self, component: Component, rows: TrainingRows) -> Family:
         """Return the kind of model of a factor: groups are classes, however many there are."""
         family = self.family.knowing(rows.X, (rows.dl, rows.group))
-        if component == "group" and rows.n_groups > family.max_values:
-            return replace(family, max_values=rows.n_groups)
-        return family
+        return with_group_classes(family, rows.n_groups) if component == "group" else family
+
+
+def with_group_classes(family: Family, n_groups: int) -> Family:
+    """Return the kind of model for the group itself: groups are classes, however many there are."""
+    return replace(family, max_values=n_groups) if n_groups > family.max_values else family
+
+
+def group_target(rows: TrainingRows) -> FloatArray:
+    """Return what a model of the group predicts: G - 1 - g; of two groups 1 for the first one, 0 for the other."""
+    return (rows.n_groups - 1 - rows.group).astype(np.float64)
 
 
 def group_code(component: Component) -> int:
@@ -336,13 +369,12 @@ def group_code(component: Component) -> int:
 def _factor(component: Component, rows: TrainingRows) -> tuple[TrainingRows, FloatArray]:
     """Return the rows that a factor is learned from, and the variable it models."""
     if component == "group":
-        # of two groups: 1 for the first one, 0 for the other
-        return rows, (rows.n_groups - 1 - rows.group).astype(np.float64)
+        return rows, group_target(rows)
     members = rows.members(group_code(component))
     return members, members.dl
 
 
-def _group_probabilities(model: GroupPrediction, n_groups: int) -> FloatArray:
+def group_probabilities(model: GroupPrediction, n_groups: int) -> FloatArray:
     """P(G = g | x) as columns (n, G), from a model of G - 1 - g; the last group takes what the others leave."""
     p = np.zeros((len(model.mean), n_groups))
     if n_groups == 2:
@@ -356,7 +388,7 @@ def _group_probabilities(model: GroupPrediction, n_groups: int) -> FloatArray:
     return p
 
 
-def _product(p: FloatArray, within: GroupPrediction) -> GroupPrediction:
+def group_product(p: FloatArray, within: GroupPrediction) -> GroupPrediction:
     """Distribution of z^g = dl 1{G = g} from p = P(G = g | x) and that of dl within the group."""
     mean = p * within.mean
     if within.values is None or within.probabilities is None:

@@ -319,7 +319,7 @@ class StackLearner(Learner):
         for code in range(members[0].z.shape[1]):
             inner = np.column_stack([member.inner[:, code] for member in members])
             weights = simplex_weights(inner, members[0].z[:, code], members[0].weight)
-            combined.append(_mixture([m.prediction.groups[code] for m in members], weights))
+            combined.append(mixture([m.prediction.groups[code] for m in members], weights))
             details += [(code, f"weight of {name}", float(w)) for name, w in zip(names, weights, strict=True)]
         known = [m.prediction.group_probabilities for m in members]
         known = [p for p in known if p is not None]
@@ -352,7 +352,8 @@ def simplex_weights(predictions: FloatArray, z: FloatArray, weight: FloatArray |
     return np.asarray(solution / solution.sum(), dtype=np.float64)
 
 
-def _mixture(predictions: list[GroupPrediction], weights: FloatArray) -> GroupPrediction:
+def mixture(predictions: list[GroupPrediction], weights: FloatArray) -> GroupPrediction:
+    """Return the weighted mean of predictions of one variable; of probabilities, too, if all have them."""
     pairs = list(zip(weights, predictions, strict=True))
     mean = np.sum([w * p.mean for w, p in pairs], axis=0)
     supports = [p.values for p in predictions if p.values is not None]

@@ -231,6 +231,67 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+@dataclass(frozen=True, slots=True)
+class GroupedTable:
+    """Covariates together with the code of every row's group, for models that see the group."""
+
+    X: Table
+    group: IntArray
+    n_groups: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and columns with the group as one of them."""
+        return (self.X.shape[0], self.X.shape[1] + 1)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.group)
+
+
+class PooledColumns(NumericColumns):
+    """Covariates as `NumericColumns` makes them, then an indicator of every group.
+
+    Parameters
+    ----------
+    standardise, native, codes
+        As for `NumericColumns`.
+    interactions : bool
+        Also give every group its own copy of each centred column, zero in the rows of other groups. A penalty then
+        shrinks what is particular to a group towards what is common to all. Not with ``native``.
+    """
+
+    def __init__(
+        self,
+        standardise: bool = False,
+        native: bool = False,
+        codes: tuple[Any, ...] = (),
+        interactions: bool = False,
+    ) -> None:
+        super().__init__(standardise, native, codes)
+        self.interactions = interactions
+
+    def fit(  # type: ignore[override]
+        self, X: GroupedTable, y: Any = None, sample_weight: FloatArray | None = None
+    ) -> PooledColumns:
+        """Learn the encoding of the covariates, and the means of the resulting columns if they are needed."""
+        super().fit(X.X, y, sample_weight)
+        if self.interactions:
+            self.centre_ = np.average(super().transform(X.X), axis=0, weights=sample_weight)
+        return self
+
+    def transform(self, X: GroupedTable) -> Any:  # type: ignore[override]
+        """Return covariates and groups as a float array; as a frame if ``native`` and there are categories."""
+        numbers = super().transform(X.X)
+        member = np.asarray(X.group[:, None] == np.arange(X.n_groups), dtype=np.float64)
+        if isinstance(numbers, pd.DataFrame):
+            return numbers.assign(**{f"g{code}": column for code, column in enumerate(member.T)})
+        if not self.interactions:
+            return np.hstack([numbers, member])
+        centred = numbers - self.centre_
+        return np.hstack([numbers, member, *(centred * column[:, None] for column in member.T)])
+
+
 def codes_among(X: Table, outcomes: Iterable[Any]) -> tuple[Any, ...]:
     """Return the columns of integers whose relation to any of several outcomes has no order.
 

@@ -4,7 +4,7 @@ import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import pandas as pd
@@ -18,14 +18,24 @@ from ...arrays import FloatArray, IntArray
 from ...data.reading import Table
 from ...errors import InputError, LearnerError
 from ..folds import deal_training_rows
-from .encoding import NumericColumns, codes_among
+from .encoding import GroupedTable, NumericColumns, codes_among
 
 TUNING_FOLDS = 3
 """Folds of the search over a grid of parameters."""
 
 
-def take_rows(X: Table, rows: IntArray) -> Table:
-    """Select rows of a data frame or an array by position."""
+Features: TypeAlias = Table | GroupedTable
+"""What models are fitted on."""
+
+
+@overload
+def take_rows(X: Table, rows: IntArray) -> Table: ...
+@overload
+def take_rows(X: Features, rows: IntArray) -> Features: ...
+def take_rows(X: Features, rows: IntArray) -> Features:
+    """Select rows of a data frame, an array or a grouped table by position."""
+    if isinstance(X, GroupedTable):
+        return GroupedTable(take_rows(X.X, rows), X.group[rows], X.n_groups)
     return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
 
 
@@ -63,7 +73,7 @@ class FittedModel:
     estimator: Any
     values: FloatArray | None
 
-    def grow(self, X: Table, z: FloatArray, weight: FloatArray | None, parameters: Mapping[str, Any]) -> None:
+    def grow(self, X: Features, z: FloatArray, weight: FloatArray | None, parameters: Mapping[str, Any]) -> None:
         """Fit on, on the same rows, to a later stage; a constant stays what it is."""
         if self.estimator is None:
             return
@@ -72,7 +82,7 @@ class FittedModel:
         keywords = {} if weight is None else dict.fromkeys(weight_keywords(self.estimator), weight)
         self.estimator.fit(X, target, **keywords)
 
-    def predict(self, X: Table) -> GroupPrediction:
+    def predict(self, X: Features) -> GroupPrediction:
         """Predict the variable at the rows of X."""
         n = X.shape[0]
         if self.values is None:
@@ -157,7 +167,7 @@ class Family:
 
     def fit(
         self,
-        X: Table,
+        X: Features,
         z: FloatArray,
         weight: FloatArray | None,
         seed: np.random.SeedSequence,
@@ -178,7 +188,7 @@ class Family:
         if prototype is None:
             raise LearnerError(f"a classifier cannot model {len(values)} distinct values (at most {self.max_values})")
         if tuning is None and self.grid:
-            tuning = self._search(X, z, weight, seed, clusters)
+            tuning = self._search(X, z, weight, seed, clusters)[0]
         # tuning may hold a model: each fit needs its own, or fits in several threads would share it
         estimator = seeded(prototype, seed).set_params(**copy.deepcopy(dict(tuning or {})))
         if self.codes and (step := _encoder_of(prototype)):
@@ -192,7 +202,7 @@ class Family:
 
     def tune(
         self,
-        X: Table,
+        X: Features,
         z: FloatArray,
         weight: FloatArray | None,
         seed: np.random.SeedSequence,
@@ -203,45 +213,117 @@ class Family:
         if len(np.unique(z)) <= 1:
             return None
         if self.grid:
-            return self._search(X, z, weight, seed, clusters)
+            return self._search(X, z, weight, seed, clusters)[0]
         if self.tuned_parameters is None:
             return None
         estimator = self.fit(X, z, weight, seed, clusters=clusters).estimator
         return None if estimator is None else self.tuned_parameters(estimator)
 
+    def fit_validated(
+        self,
+        X: Features,
+        z: FloatArray,
+        weight: FloatArray | None,
+        seed: np.random.SeedSequence,
+        clusters: IntArray | None = None,
+    ) -> tuple[FittedModel, GroupPrediction]:
+        """Tune and fit a model of z, and predict each of its rows by a model that has not seen it.
+
+        The inner folds are those of the tuning where there are such; tuning parameters are chosen once for all folds.
+        Rows without weight are predicted by 0.
+        """
+        used = np.arange(len(z)) if weight is None else np.flatnonzero(weight > 0)
+        if len(np.unique(z[used])) <= 1:
+            model = self.fit(X, z, weight, seed, clusters=clusters)
+            return model, model.predict(X)
+        rows, v, w, together = _weighted_rows(X, z, weight, clusters)
+        if self.grid:
+            tuning, inner = self._search(rows, v, w, seed, together)
+            model = self.fit(rows, v, w, seed, tuning, together)
+        else:
+            model = self.fit(rows, v, w, seed, clusters=together)
+            fixed = None if self.tuned_parameters is None else self.tuned_parameters(model.estimator)
+            parts = _inner_parts(v, seed, together)
+            models = [self.fit(*_take(rows, v, w, train), seed, fixed, _some(together, train)) for train, _ in parts]
+            inner = _predict_parts(models, parts, rows, v)
+        return model, _spread(inner, used, len(z))
+
     def _search(
         self,
-        X: Table,
+        X: Features,
         z: FloatArray,
         weight: FloatArray | None,
         seed: np.random.SeedSequence,
         clusters: IntArray | None,
-    ) -> Mapping[str, Any]:
-        """Return the member of the grid with the smallest cross-validated log loss or squared error."""
-        strata = np.unique(z, return_inverse=True)[1]
-        folds = deal_training_rows(strata, TUNING_FOLDS, np.random.default_rng(seed), clusters)
+    ) -> tuple[Mapping[str, Any], GroupPrediction]:
+        """Return the member of the grid with the smallest cross-validated loss, and its predictions of held-out rows.
+
+        The loss is log loss, or squared error for a regressor.
+        """
         w = np.ones(len(z)) if weight is None else weight
-        parts = [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(folds.max() + 1)]
-        models: dict[int, FittedModel] = {}
-        loss: list[float] = []
+        parts = _inner_parts(z, seed, clusters)
+        models: list[FittedModel] = []
+        best: tuple[float, Mapping[str, Any], GroupPrediction] | None = None
         for parameters in self.grid:
-            total = 0.0
-            for fold, (train, held) in enumerate(parts):
-                rows, own = take_rows(X, train), None if weight is None else weight[train]
-                if self.grows and fold in models:
-                    models[fold].grow(rows, z[train], own, parameters)
-                else:
-                    extra = {"model__warm_start": True} if self.grows else {}
-                    together = None if clusters is None else clusters[train]
-                    models[fold] = self.fit(rows, z[train], own, seed, {**parameters, **extra}, together)
-                prediction = models[fold].predict(take_rows(X, held))
-                squared = prediction.values is None
-                each = (prediction.mean - z[held]) ** 2 if squared else log_loss(prediction, z[held])
-                total += float(np.sum(w[held] * each))
-            loss.append(total)
-            if self.grows and total > min(loss):
+            if self.grows and models:
+                for model, (train, _) in zip(models, parts, strict=True):
+                    model.grow(*_take(X, z, weight, train), parameters)
+            else:
+                tuning = {**parameters, **({"model__warm_start": True} if self.grows else {})}
+                models = [
+                    self.fit(*_take(X, z, weight, train), seed, tuning, _some(clusters, train)) for train, _ in parts
+                ]
+            inner = _predict_parts(models, parts, X, z)
+            squared = inner.values is None
+            loss = float(np.sum(w * ((inner.mean - z) ** 2 if squared else log_loss(inner, z))))
+            if best is None or loss < best[0]:
+                best = (loss, parameters, inner)
+            elif self.grows and loss > best[0]:
                 break
-        return self.grid[int(np.argmin(loss))]
+        assert best is not None  # a grid has members
+        return best[1], best[2]
+
+
+def _inner_parts(
+    z: FloatArray, seed: np.random.SeedSequence, clusters: IntArray | None
+) -> list[tuple[IntArray, IntArray]]:
+    """Split rows into inner folds, balanced by z: for each fold the rows without it, and its own."""
+    strata = np.unique(z, return_inverse=True)[1]
+    folds = deal_training_rows(strata, TUNING_FOLDS, np.random.default_rng(seed), clusters)
+    return [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(folds.max() + 1)]
+
+
+def _predict_parts(
+    models: list[FittedModel], parts: list[tuple[IntArray, IntArray]], X: Features, z: FloatArray
+) -> GroupPrediction:
+    """Predict every row by the model that was fitted without its fold."""
+    mean = np.empty(len(z))
+    found = [model.predict(take_rows(X, held)) for model, (_, held) in zip(models, parts, strict=True)]
+    if any(prediction.values is None for prediction in found):
+        for prediction, (_, held) in zip(found, parts, strict=True):
+            mean[held] = prediction.mean
+        return GroupPrediction(mean)
+    values = np.unique(z)
+    probabilities = np.zeros((len(z), len(values)))
+    for prediction, (_, held) in zip(found, parts, strict=True):
+        assert prediction.values is not None
+        assert prediction.probabilities is not None
+        mean[held] = prediction.mean
+        probabilities[np.ix_(held, np.searchsorted(values, prediction.values))] = prediction.probabilities
+    return GroupPrediction(mean, values, probabilities)
+
+
+def _spread(prediction: GroupPrediction, rows: IntArray, n: int) -> GroupPrediction:
+    """Put predictions at the rows that they belong to; the others are 0."""
+    if len(rows) == n:
+        return prediction
+    mean = np.zeros(n)
+    mean[rows] = prediction.mean
+    if prediction.probabilities is None:
+        return GroupPrediction(mean)
+    probabilities = np.zeros((n, prediction.probabilities.shape[1]))
+    probabilities[rows] = prediction.probabilities
+    return GroupPrediction(mean, prediction.values, probabilities)
 
 
 def takes_gaps(estimator: Any) -> bool:
@@ -275,13 +357,23 @@ def _encoder_of(estimator: Any) -> str:
 
 
 def _weighted_rows(
-    X: Table, z: FloatArray, weight: FloatArray | None, clusters: IntArray | None
-) -> tuple[Table, FloatArray, FloatArray | None, IntArray | None]:
+    X: Features, z: FloatArray, weight: FloatArray | None, clusters: IntArray | None
+) -> tuple[Features, FloatArray, FloatArray | None, IntArray | None]:
     """Leave out rows without weight."""
     if weight is None or (weight > 0).all():
         return X, z, weight, clusters
     rows = np.flatnonzero(weight > 0)
-    return take_rows(X, rows), z[rows], weight[rows], None if clusters is None else clusters[rows]
+    return *_take(X, z, weight, rows), _some(clusters, rows)
+
+
+def _take(
+    X: Features, z: FloatArray, weight: FloatArray | None, rows: IntArray
+) -> tuple[Features, FloatArray, FloatArray | None]:
+    return take_rows(X, rows), z[rows], None if weight is None else weight[rows]
+
+
+def _some(clusters: IntArray | None, rows: IntArray) -> IntArray | None:
+    return None if clusters is None else clusters[rows]
 
 
 def seeded(prototype: Any, seed: np.random.SeedSequence) -> Any:

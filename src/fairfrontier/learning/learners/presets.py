@@ -8,10 +8,12 @@ from typing import Any
 
 from ...data.checks import check_integer
 from ...errors import InputError
+from .auto import AutoLearner, Candidate
 from .base import DirectLearner, FactoredLearner, Learner
 from .composite import PartiallyLinearLearner, StackLearner
 from .estimators import Family, family_of
 from .families import boosting_family, forest_family, lasso_family, lasso_model, logit_family, neural_net_family
+from .pooled import PooledLearner, pooled_family
 
 
 def logit_lasso(
@@ -61,6 +63,53 @@ def factored_logit(
     regressor = lasso_model(n_penalties, n_tuning_folds)
     family = logit_family(None, n_penalties, n_tuning_folds, adaptive, regressor)
     return FactoredLearner("factored-logit", family, not tune_on_folds)
+
+
+def pooled_logit(n_penalties: int = 25, n_tuning_folds: int = 3) -> Learner:
+    """L1 logistic regressions of the group, and of the loss difference in one model of all groups.
+
+    The second has coefficients that all groups share and deviations of each group from them, both shrunken, so that a
+    small group borrows from the others. A loss difference of many values is modelled by an L1 linear regression.
+
+    Parameters
+    ----------
+    n_penalties, n_tuning_folds : int
+        Penalties tried, and folds used, to choose them, in every fold anew.
+    """
+    kind = _logit_candidate(n_penalties, n_tuning_folds)
+    return PooledLearner("pooled-logit", kind.family, kind.pooled)
+
+
+def pooled_boosting(**options: Any) -> Learner:
+    """Gradient boosting of the group, and of the loss difference in one model of all groups that sees the group.
+
+    Parameters
+    ----------
+    **options
+        As for `boosting`; the number of trees is chosen in every fold anew.
+    """
+    kind = _boosting_candidate(**options)
+    return PooledLearner("pooled-boosting", kind.family, kind.pooled)
+
+
+def auto() -> Learner:
+    """Logistic regression and boosting, in each group by itself and in one model of all groups, weighted.
+
+    For each factor, P(G = g | x) and E[dl | x, G = g], the weights minimise the squared error on inner folds of the
+    training rows. `FairFrontier.learner_report_` has the losses and weights.
+    """
+    return AutoLearner("auto", (_logit_candidate(25, 3), _boosting_candidate()))
+
+
+def _logit_candidate(n_penalties: int, n_tuning_folds: int) -> Candidate:
+    regressor = lasso_model(n_penalties, n_tuning_folds)
+    family = logit_family(None, n_penalties, n_tuning_folds, True, regressor)
+    return Candidate("logit", family, pooled_family(family, interactions=True))
+
+
+def _boosting_candidate(**options: Any) -> Candidate:
+    family = boosting_family(**options)
+    return Candidate("boosting", family, pooled_family(family, interactions=False))
 
 
 def lasso(n_penalties: int = 50, n_tuning_folds: int = 10, tune_on_folds: bool = False) -> Learner:
@@ -224,6 +273,9 @@ def _check_inner_folds(n_inner_folds: int) -> None:
 
 PRESETS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
     {
+        "auto": auto,
+        "pooled-logit": pooled_logit,
+        "pooled-boosting": pooled_boosting,
         "logit-lasso": logit_lasso,
         "factored-logit": factored_logit,
         "lasso": lasso,

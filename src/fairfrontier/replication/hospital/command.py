@@ -114,7 +114,7 @@ def _text(tables: HospitalTables) -> str:
         parts = ["Four algorithms", tables.algorithms.round(4).to_string(na_rep="")]
         if tables.shares is not None:
             some = tables.shares.loc[[55, 69, 82, 89, 94, 97]]
-            parts += ["", "Shares of Black patients among the treated", some.round(3).to_string(na_rep="")]
+            parts += ["", "Shares of Black patients among those selected", some.round(3).to_string(na_rep="")]
         parts += ["", "Over seeds", tables.spreads.round(4).to_string(na_rep=""), ""]
         parts += tables.findings
         parts += ["", "Mean core seconds", tables.seconds.round(1).to_string(na_rep="")]

@@ -12,14 +12,14 @@ from ...errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Swaps:
-    """What swapping does at one threshold: share of the group among the treated ``before`` and ``after``.
+    """What swapping does at one threshold: share of the group among the selected ``before`` and ``after``.
 
-    ``treated`` are the people treated afterwards, ``swapped`` the number of swaps.
+    ``selected`` are the people selected afterwards, ``swapped`` the number of swaps.
     """
 
     before: float
     after: float
-    treated: BoolArray
+    selected: BoolArray
     swapped: int
 
 
@@ -36,12 +36,12 @@ def score_percentiles(score: ArrayLike) -> IntArray:
 def swap_by_health(
     score: ArrayLike, health: ArrayLike, in_group: ArrayLike, percentile: int, *, passing_over: bool = False
 ) -> Swaps:
-    """Swap treated people of the other group for sicker untreated people of the group, one by one.
+    """Swap selected people of the other group for sicker people of the group who are not selected, one by one.
 
-    At first everyone is treated whose score is in the given percentile bin or above. Then the untreated people of the
-    group are asked in the order of their scores, highest first (of equal scores the sicker first): whoever is
-    strictly sicker than the healthiest treated person of the other group who is left takes that person's place. This
-    is what an algorithm with hindsight could do; it needs the group and the health of the next year.
+    At first everyone is selected whose score is in the given percentile bin or above. Then the others of the group
+    are asked in the order of their scores, highest first (of equal scores the sicker first): whoever is strictly
+    sicker than the healthiest selected person of the other group who is left takes that person's place. This is what
+    an algorithm with hindsight could do; it needs the group and the health of the next year.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def swap_by_health(
     in_group : (n,) bool array
         Who belongs to the group that is to gain.
     percentile : int
-        Bin from which on people are treated, 1 to 100.
+        Bin from which on people are selected, 1 to 100.
     passing_over : bool
-        Pass over every second treated person of the other group, as the program behind the hospital study's Figure
+        Pass over every second selected person of the other group, as the program behind the hospital study's Figure
         1b does. The shares of its Figure 1b need True, those of Table III of Liu and Molinari False.
 
     Returns
@@ -67,27 +67,27 @@ def swap_by_health(
         raise InputError("length-mismatch", "Score, health and group must be columns of the same, positive length.")
     if not 1 <= percentile <= 100:
         raise InputError("bad-option", f"`percentile` must lie between 1 and 100, got {percentile!r}.")
-    treated = score_percentiles(score) >= percentile
-    if not treated.any():
-        return Swaps(np.nan, np.nan, treated, 0)
-    leaving = np.flatnonzero(treated & ~group)
+    selected = score_percentiles(score) >= percentile
+    if not selected.any():
+        return Swaps(np.nan, np.nan, selected, 0)
+    leaving = np.flatnonzero(selected & ~group)
     leaving = leaving[np.argsort(health[leaving], kind="stable")]
     if passing_over:
         leaving = leaving[::2]
-    coming = np.flatnonzero(~treated & group)
+    coming = np.flatnonzero(~selected & group)
     coming = coming[np.lexsort((-health[coming], -score[coming]))]
-    after, swapped = treated.copy(), 0
+    after, swapped = selected.copy(), 0
     for person in coming:
         if swapped == len(leaving):
             break
         if health[leaving[swapped]] < health[person]:
             after[leaving[swapped]], after[person] = False, True
             swapped += 1
-    return Swaps(_share(treated, group), _share(after, group), after, swapped)
+    return Swaps(_share(selected, group), _share(after, group), after, swapped)
 
 
-def _share(treated: BoolArray, group: BoolArray) -> float:
-    return float(np.count_nonzero(treated & group) / np.count_nonzero(treated))
+def _share(selected: BoolArray, group: BoolArray) -> float:
+    return float(np.count_nonzero(selected & group) / np.count_nonzero(selected))
 
 
 def shares(

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...arrays import ArrayLike, FloatArray
 from .counterfactual import score_percentiles
-from .repetitions import EGALITARIAN, RULES
+from .repetitions import DECISIONS, EGALITARIAN, RULES
 from .source import GROUPS, Source
 
 _SET, _CURVE, _REGION, _BLACK, _WHITE = "#f6c9cf", "#1f2a44", "#7d8597", "#6a3d9a", "#e07b39"
@@ -99,7 +99,7 @@ def _points_and_algorithms(result: Mapping[str, Any]) -> Any:
 
 
 def _health(source: Source, rules: Sequence[Mapping[str, Any]]) -> Any:
-    """Mean conditions by percentile of the hospital's score: everyone, then by treatment under each rule."""
+    """Mean conditions by percentile of the hospital's score: everyone, then by the decision of each rule."""
     figure, axes = plt.subplot_mosaic([["all", "all"], ["Rawlsian", "Majority"], [EGALITARIAN, "Utilitarian"]],
                                       figsize=(10.5, 11), layout="constrained", sharey=False)  # fmt: skip
     bins = score_percentiles(source.patients.scores["hospital score"].to_numpy(dtype=float)) - 1
@@ -112,10 +112,10 @@ def _health(source: Source, rules: Sequence[Mapping[str, Any]]) -> Any:
     axes["all"].set_title("All patients")
     for rule in (*RULES, EGALITARIAN):
         ax = axes[rule]
-        ax.set_title(f"{rule} rule, 3% treated")
+        ax.set_title(f"{rule} rule, 3% selected")
         for group, colour, style in zip(GROUPS, (_BLACK, _WHITE), ("-.", "-"), strict=True):
-            for label, weight in (("treated", 1.0), ("untreated", 0.4)):
-                parts = [one["health"][rule][f"{group} {label}"] for one in rules]
+            for (key, label), weight in zip(DECISIONS.items(), (1.0, 0.4), strict=True):
+                parts = [one["health"][rule][f"{group} {key}"] for one in rules]
                 sums, counts = (np.sum([part[key] for part in parts], axis=0) for key in ("sum", "count"))
                 mean = _ratio(sums.reshape(-1, WIDTH).sum(axis=1), counts.reshape(-1, WIDTH).sum(axis=1))
                 middle = np.arange(len(mean)) * WIDTH + (1 + WIDTH) / 2.0

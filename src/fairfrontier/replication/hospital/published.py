@@ -117,4 +117,4 @@ SHARES: Mapping[str, Mapping[int, tuple[float, ...]]] = {
         97: (0.184, 0.592, 0.369, 0.318, 0.143, 0.339),
     },
 }
-"""Tables III and C.II: shares of Black patients among the treated at capacity thresholds."""
+"""Tables III and C.II: shares of Black patients among those selected at capacity thresholds."""

@@ -35,6 +35,8 @@ LEARNERS: Mapping[str, Mapping[str, Any]] = {
 RULES = {"Rawlsian": (-1.0, 0.0), "Majority": (0.0, -1.0), "Utilitarian": (-1.0, -1.0)}
 """Directions of the paper's rules; that of its Egalitarian rule is estimated."""
 EGALITARIAN = "Egalitarian"
+DECISIONS = {"treated": "selected", "untreated": "not selected"}
+"""Keys of the two decisions in stored repetitions, which stay as they are, with the words for them."""
 
 
 def settings(data: str, learner: str, *, rows: int = PUBLISHED_ROWS, n_boot: int = 1000, directions: int = 1000) -> Any:
@@ -107,7 +109,7 @@ def judge_algorithms(study: Study, number: int) -> Outcome:
     ff = study.frontier(np.random.SeedSequence([number, 73]))
     ff.fit(patients.X, patients.y, sensitive_features=patients.sensitive_features)
     fitted = time.process_time()
-    algorithms = {name: patients.treated(name) for name in patients.scores.columns}
+    algorithms = {name: patients.selected(name) for name in patients.scores.columns}
     R, B, F = ff.points_.to_numpy()[:, :2]
     result: dict[str, Any] = {"BL": _rounded(R), "WH": _rounded(B), "F": round(float(F.mean()), 6)}
     result["configuration"] = ff.configuration_
@@ -163,7 +165,7 @@ def find_fairest(study: Study, cut: int) -> Outcome:
 
 
 def learn_rules(study: Study, number: int, fairest: Mapping[int, Sequence[float]]) -> Outcome:
-    """Learn on a random half; shares of Black patients among those whom each rule treats in the other half."""
+    """Learn on a random half; shares of Black patients among those whom each rule selects in the other half."""
     black = study.source.black
     start = time.process_time()
     wanted = study.cuts()
@@ -177,11 +179,11 @@ def learn_rules(study: Study, number: int, fairest: Mapping[int, Sequence[float]
         for rule, q in (RULES | {EGALITARIAN: tuple(egalitarian)}).items():
             k = t @ (np.array(q) / mu)
             for threshold in (threshold for threshold, needed in wanted.items() if needed == cut):
-                treated = (k > 0.0) & (k >= np.percentile(k, threshold))
-                among = black[held][treated]
+                selected = (k > 0.0) & (k >= np.percentile(k, threshold))
+                among = black[held][selected]
                 shares.setdefault(rule, {})[str(threshold)] = round(float(among.mean()), 6) if len(among) else None
                 if threshold == int(PERCENTILE):
-                    health[rule] = _health_by_score(study.source, held, treated)
+                    health[rule] = _health_by_score(study.source, held, selected)
     return {"shares": shares, "health": health}, {"all": time.process_time() - start}
 
 
@@ -197,16 +199,16 @@ def _learn(study: Study, train: IntArray, held: IntArray, cut: int, seed: Any) -
     return fitted.predict(patients.X.iloc[held]).delta_theta, np.array(sample.groups.shares)
 
 
-def _health_by_score(source: Source, held: IntArray, treated: BoolArray) -> dict[str, Any]:
-    """Sums of conditions and numbers of patients by percentile of the hospital's score, group and treatment."""
+def _health_by_score(source: Source, held: IntArray, selected: BoolArray) -> dict[str, Any]:
+    """Sums of conditions and numbers of patients by percentile of the hospital's score, group and decision."""
     patients = source.patients
     bins = score_percentiles(patients.scores["hospital score"].to_numpy())[held] - 1
     conditions = patients.outcomes["conditions"].to_numpy(dtype=float)[held]
     found: dict[str, Any] = {}
     for group, members in zip(GROUPS, (source.black[held], ~source.black[held]), strict=True):
-        for label, chosen in (("treated", treated), ("untreated", ~treated)):
+        for key, chosen in zip(DECISIONS, (selected, ~selected), strict=True):
             kept = members & chosen
-            found[f"{group} {label}"] = {
+            found[f"{group} {key}"] = {
                 "sum": np.bincount(bins[kept], conditions[kept], minlength=100).tolist(),
                 "count": np.bincount(bins[kept], minlength=100).tolist(),
             }

@@ -69,7 +69,7 @@ def algorithm_table(results: Results, learner: str, alpha: float) -> pd.DataFram
 
 
 def share_table(study: Study, results: Results) -> pd.DataFrame:
-    """Table III, or C.II: shares of Black patients among the treated, means over seeds; every threshold.
+    """Table III, or C.II: shares of Black patients among those selected, means over seeds; every threshold.
 
     Columns whose name ends in "published" hold the published values at the thresholds of the paper's table.
     """

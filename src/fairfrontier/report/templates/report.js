@@ -68,7 +68,7 @@
     }
     add("frontier", "frontier (estimate)", { stroke: c.curve }, points(
       curve.map((p) => p.risk[0]), curve.map((p) => p.risk[1]), curve.map((p) => about("frontier", p.risk, p.direction, p.selection_rate)),
-      { mode: "lines", line: { color: c.curve, width: 3.5 } }));
+      { mode: curve.length > 1 ? "lines" : "markers", marker: { color: c.curve, size: 7 }, line: { color: c.curve, width: 3.5 } }));
     record.points.forEach((p, i) => add(`best-${i}`, `${LETTERS[i]}: ${short(p.name, 60)}`, { symbol: BEST[i], fill: c.curve }, points(
       [p.risk[0]], [p.risk[1]], [about(label(p.name), p.risk, p.direction)],
       { mode: "markers+text", text: [LETTERS[i]], textposition: PLACES[i], textfont: { color: c.curve, size: 13, weight: 700 },

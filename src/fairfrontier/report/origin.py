@@ -1,0 +1,195 @@
+"""What a record says of its origin: settings, the file and its rows, and how well the learner predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from .values import Count, Counts, Level, Limits, Positive, Texts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRecord:
+    """All settings of an audit as resolved; config.toml contains the same."""
+
+    data: str
+    """Path of the table, as given."""
+    outcome: str
+    """Column of the outcome."""
+    group: str
+    """Column of the group."""
+    decision: str | None
+    """Column of decisions."""
+    score: str | None
+    """Column of the score."""
+    threshold: float | None
+    """People with scores above this are selected."""
+    top: float | None
+    """Share of people, those with the highest scores, who are selected."""
+    algorithms: Mapping[str, str]
+    """Columns of decisions of further algorithms, by name."""
+    features: Texts
+    """Covariates named; if empty, all columns that are suitable."""
+    exclude: Texts
+    """Columns to exclude from the covariates."""
+    categorical: Texts
+    """Columns declared as categories."""
+    numeric: Texts
+    """Columns declared as quantities."""
+    missing: str
+    """What is done with rows in which covariates are missing: keep or drop."""
+    groups: Texts
+    """The two groups named; if empty, those in the data."""
+    positive: str | None
+    """Label of the outcome that counts as 1."""
+    score_as_feature: bool
+    """Whether the rules of the verdict may use the score."""
+    loss: str
+    """Name of the loss."""
+    learner: str
+    """Name of the learner that determines the verdict."""
+    folds: Annotated[int, Limits(minimum=2)]
+    """Folds of the cross-fitting."""
+    repetitions: Positive
+    """Repetitions of the cross-fitting."""
+    draws: Positive
+    """Bootstrap draws."""
+    jitter: Annotated[float, Limits(minimum=0)]
+    """Largest angle, in radians, by which pairs of predictions were turned at random."""
+    capacity: float | None
+    """Largest share of people a rule may select."""
+    alpha: Level
+    """Level of the tests."""
+    seed: Count
+    """Seed of everything random."""
+    weights: str | None
+    """Column of sampling weights."""
+    clusters: str | None
+    """Column of clusters."""
+    robustness: bool
+    """Whether more learners and seeds are shown beside the verdict."""
+    encoding: str
+    """Encoding of a text file."""
+    title: str | None
+    """Heading asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Settings of the fit that determines the verdict."""
+
+    loss: str
+    """Name of the loss."""
+    learner: str
+    """Name of the learner."""
+    learner_params: Mapping[str, object]
+    """Options of the learner."""
+    n_folds: Annotated[int, Limits(minimum=2)] | None
+    """Folds of the cross-fitting; null for predictions supplied from outside."""
+    n_rep: Positive
+    """Repetitions of the cross-fitting."""
+    n_boot: Positive
+    """Bootstrap draws."""
+    bias_correction: str | None
+    """Correction of the estimates for the learner's regret, if any."""
+    jitter: Annotated[float, Limits(minimum=0)]
+    """Largest angle, in radians, by which pairs of predictions were rotated at random."""
+    capacity: float | None
+    """Largest share of people a rule may select."""
+    bounded: bool
+    """Whether rules respect bounds on each person's chance of being selected."""
+    weighted: bool
+    """Whether rows have sampling weights."""
+    clusters: Positive | None
+    """Number of clusters of rows; null if rows are independent."""
+    random_state: int | None
+    """Seed of the fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The file that was audited, its columns and the rows left out."""
+
+    file: str
+    """Name of the file."""
+    sha256: Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
+    """SHA-256 of its bytes."""
+    rows_read: Positive
+    """Rows of the file."""
+    columns: Texts
+    """All columns of the file."""
+    outcome: str
+    """Column of the outcome."""
+    group: str
+    """Column of the group."""
+    roles: Mapping[str, str]
+    """Columns in use other than covariates, with their role."""
+    excluded: Mapping[str, str]
+    """Columns left out, with the reason."""
+    suspicious: Texts
+    """Those of `excluded` that look like mistakes."""
+    noted: Mapping[str, str]
+    """Covariates that are kept but call for caution, with the reason."""
+    dropped_by_reason: Mapping[str, Counts]
+    """Rows dropped: reason, then group."""
+    other_groups: Counts
+    """Rows of groups that are not compared."""
+    categories: Counts
+    """Number of distinct values of each text covariate; those that are not rare became indicators."""
+    kinds: Mapping[str, str]
+    """How covariates are used that are not used as they stand, and why: codes of categories, dates."""
+    gaps: Counts
+    """Rows in which a covariate is missing; they are kept, and left to the learner."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data:
+    """The rows behind the numbers and what was left out."""
+
+    rows: Positive
+    """Rows used."""
+    rows_by_group: Counts
+    """Rows used, by group."""
+    dropped: Counts
+    """Rows dropped for missing values, by group; 'no group' if the group itself is missing."""
+    left_out: Counts
+    """Rows of groups that were not chosen for the comparison, by group; of a file see other_groups of its source."""
+    covariates: Texts
+    """Covariates of the fit that determines the verdict, in order."""
+    source: Source | None
+    """The file of an audit; null if the record was made from Python."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldQuality:
+    """How well the learner predicts in one fold."""
+
+    group: str
+    """Label of the group."""
+    repetition: Positive
+    """Repetition of the cross-fitting, from 1."""
+    fold: Count
+    """Fold, from 1; 0 for predictions supplied from outside."""
+    r2: Annotated[float, Limits(maximum=1)] | None
+    """Share of the variation explained out of fold."""
+    log_loss: float | None
+    """Log loss out of fold, for learners that give probabilities."""
+    mean_log_loss: float | None
+    """The same with the mean as the prediction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnerRecord:
+    """How well the learner predicts out of fold."""
+
+    name: str
+    """Its name."""
+    external: bool
+    """Whether the predictions were supplied from outside."""
+    quality: tuple[FoldQuality, ...]
+    """One entry per group, repetition and fold."""
+    sentences: Texts
+    """The same in words."""
+    conditions: Texts
+    """The conditions behind the inference, in words."""

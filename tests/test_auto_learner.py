@@ -1,0 +1,284 @@
+"""Pooled learners and the default one: plain transcriptions, honesty towards held-out rows, and their report."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import Pipeline
+
+from fairfrontier import FairFrontier
+from fairfrontier.data.sample import make_sample
+from fairfrontier.datasets import make_liu_molinari
+from fairfrontier.learning.cross_fitting import cross_fit
+from fairfrontier.learning.folds import deal_training_rows
+from fairfrontier.learning.learners import Family, NumericColumns, TrainingRows, child_seeds, fit_learner, log_loss
+from fairfrontier.learning.learners.auto import ROWS_OF_OTHERS, AutoLearner, Candidate
+from fairfrontier.learning.learners.encoding import GroupedTable, PooledColumns
+from fairfrontier.learning.learners.estimators import TUNING_FOLDS
+from fairfrontier.learning.learners.families import boosting_family
+from fairfrontier.learning.learners.pooled import PooledLearner, pooled_family
+from fairfrontier.results import LearnerReport
+
+SEED = np.random.SeedSequence(5)
+LOGIT, LINEAR = LogisticRegression(C=1.0, tol=1e-10, max_iter=5000), LinearRegression()
+
+
+def rows(n=400, n_groups=2, seed=0, weighted=False, many_values=False):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    group = rng.integers(n_groups, size=n)
+    dl = np.where(X[:, 0] + (group - 0.5) * X[:, 1] + rng.normal(size=n) > 0, 1.0, -1.0)
+    if many_values:
+        dl = dl + rng.normal(size=n)
+    weight = rng.integers(0, 3, n).astype(float) if weighted else None
+    return TrainingRows(X, dl, group, n_groups, weight)
+
+
+def family():
+    def model(estimator):
+        return Pipeline([("columns", NumericColumns()), ("model", estimator)])
+
+    return Family(model(LOGIT), model(LINEAR))
+
+
+def plain_columns(X, group, n_groups, mean, interactions):
+    """Covariates, indicators of the groups, and for each group its own centred covariates, entry by entry."""
+    lines = []
+    for x, g in zip(X, group, strict=True):
+        line = [*x, *(1.0 if g == k else 0.0 for k in range(n_groups))]
+        if interactions:
+            line += [x[j] - mean[j] if g == k else 0.0 for k in range(n_groups) for j in range(len(x))]
+        lines.append(line)
+    return np.array(lines)
+
+
+@pytest.mark.parametrize("interactions", [False, True])
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_pooled_columns(n_groups, interactions):
+    data = rows(50, n_groups)
+    weight = np.random.default_rng(1).random(50)
+    columns = PooledColumns(interactions=interactions).fit(
+        GroupedTable(data.X, data.group, n_groups), sample_weight=weight
+    )
+    new = rows(20, n_groups, seed=2)
+    got = columns.transform(GroupedTable(new.X, new.group, n_groups))
+    mean = (weight[:, None] * data.X).sum(axis=0) / weight.sum()
+    np.testing.assert_allclose(got, plain_columns(new.X, new.group, n_groups, mean, interactions), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_a_pooled_learner_multiplies_its_factors(n_groups):
+    data, new = rows(n_groups=n_groups), rows(60, n_groups, seed=1).X
+    base = family()
+    learner = PooledLearner("pooled", base, pooled_family(base, interactions=True))
+    prediction = fit_learner(learner, data, SEED).predict(new)
+    mean = data.X.mean(axis=0)
+    of_group = LogisticRegression(**LOGIT.get_params()).fit(data.X, data.group)
+    of_loss = LogisticRegression(**LOGIT.get_params()).fit(
+        plain_columns(data.X, data.group, n_groups, mean, True), data.dl
+    )
+    for g in range(n_groups):
+        p = of_group.predict_proba(new)[:, g]
+        seen = plain_columns(new, [g] * len(new), n_groups, mean, True)
+        expected = p * (2.0 * of_loss.predict_proba(seen)[:, 1] - 1.0)
+        np.testing.assert_allclose(prediction.groups[g].mean, expected, atol=1e-5)
+        np.testing.assert_allclose(prediction.group_probabilities[:, g], p, atol=1e-5)
+
+
+def plain_folds(z, seed):
+    strata = np.unique(z, return_inverse=True)[1]
+    return deal_training_rows(strata, TUNING_FOLDS, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_inner_predictions_come_from_models_that_have_not_seen_the_row(weighted):
+    data = rows(weighted=weighted)
+    model, inner = family().fit_validated(data.X, data.dl, data.weight, SEED)
+    used = np.arange(len(data.dl)) if data.weight is None else np.flatnonzero(data.weight > 0)
+    X, z = data.X[used], data.dl[used]
+    weight = None if data.weight is None else data.weight[used]
+    folds, expected = plain_folds(z, SEED), np.zeros(len(data.dl))
+    for k in range(TUNING_FOLDS):
+        own = LogisticRegression(**LOGIT.get_params())
+        own.fit(X[folds != k], z[folds != k], None if weight is None else weight[folds != k])
+        expected[used[folds == k]] = 2.0 * own.predict_proba(X[folds == k])[:, 1] - 1.0
+    np.testing.assert_allclose(inner.mean, expected, atol=1e-6)
+    whole = LogisticRegression(**LOGIT.get_params()).fit(X, z, weight)
+    np.testing.assert_allclose(model.predict(X).mean, 2.0 * whole.predict_proba(X)[:, 1] - 1.0, atol=1e-6)
+
+
+def test_a_growing_model_hands_on_the_predictions_of_the_stage_it_chose():
+    data = rows(300)
+    boosting = boosting_family()
+    model, inner = boosting.fit_validated(data.X, data.dl, None, SEED)
+    chosen = boosting.tune(data.X, data.dl, None, SEED)
+    assert model.estimator.get_params()["model__max_iter"] == chosen["model__max_iter"]
+    folds = plain_folds(data.dl, SEED)
+    for k in range(TUNING_FOLDS):
+        own = boosting.fit(data.X[folds != k], data.dl[folds != k], None, SEED, chosen)
+        np.testing.assert_allclose(inner.mean[folds == k], own.predict(data.X[folds == k]).mean, atol=1e-9)
+
+
+def auto_of_two():
+    """An auto learner with two candidates that need no tuning."""
+    first, second = family(), boosting_family(max_iter=5, learning_rate=0.3)
+    return AutoLearner(
+        "auto",
+        (
+            Candidate("logit", first, pooled_family(first, interactions=True)),
+            Candidate("trees", second, pooled_family(second, interactions=False)),
+        ),
+    )
+
+
+def plain_weights(inner, target, weight):
+    """Weights on the simplex that minimise the weighted squared error, by a general optimiser."""
+    k = inner.shape[1]
+    found = minimize(
+        lambda a: float(np.sum(weight * (target - inner @ a) ** 2)) / len(target),
+        np.full(k, 1.0 / k),
+        bounds=[(0.0, 1.0)] * k,
+        constraints={"type": "eq", "fun": lambda a: a.sum() - 1.0},
+        options={"ftol": 1e-15, "maxiter": 2000},
+    )
+    return found.x
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_candidates_are_weighted_by_their_inner_errors(n_groups):
+    data, new = rows(900, n_groups), rows(80, n_groups, seed=3).X
+    learner = auto_of_two()
+    names = learner.components(n_groups)
+    seeds = child_seeds(SEED, len(names))
+    parts = {name: learner.fit(name, data, seed).predict(new) for name, seed in zip(names, seeds, strict=True)}
+    prediction = learner.combine(parts)
+    logit, trees = parts["group logit"], parts["group trees"]
+
+    def shares(found):  # the model predicts G - 1 - g
+        return np.column_stack(
+            [found.probabilities[:, list(found.values).index(n_groups - 1 - g)] for g in range(n_groups)]
+        )
+
+    member = (data.group[:, None] == np.arange(n_groups)).astype(float)
+    inner = np.column_stack([shares(part.inner)[:, :-1].ravel() for part in (logit, trees)])
+    a = plain_weights(inner, member[:, :-1].ravel(), np.ones(inner.shape[0]))
+    p = a[0] * shares(logit.predictions[0]) + a[1] * shares(trees.predictions[0])
+    np.testing.assert_allclose(prediction.group_probabilities, p, atol=1e-3)
+    within = [name for name in names if not name.startswith("group")]
+    for g in range(n_groups):
+        own = data.group == g
+        weight = np.where(own, 1.0, min(1.0, ROWS_OF_OTHERS / (~own).sum()))
+        b = plain_weights(np.column_stack([parts[name].inner.mean for name in within]), data.dl, weight)
+        expected = p[:, g] * sum(w * parts[name].predictions[g].mean for w, name in zip(b, within, strict=True))
+        np.testing.assert_allclose(prediction.groups[g].mean, expected, atol=2e-3)
+        scores = {score.name: score for score in prediction.candidates if score.code == g}
+        assert list(scores) == within
+        for name in within:
+            loss = np.mean([log_loss_of(parts[name].inner, i, data.dl[i]) for i in np.flatnonzero(own)])
+            assert scores[name].loss == pytest.approx(loss, abs=1e-12)
+
+
+def log_loss_of(prediction, i, value):
+    return -np.log(prediction.probabilities[i, list(prediction.values).index(value)])
+
+
+def test_losses_with_many_values_are_regressed():
+    data = rows(many_values=True)
+    fitted = fit_learner(auto_of_two(), data, SEED)
+    prediction = fitted.predict(data.X)
+    assert all(np.isfinite(group.mean).all() and group.probabilities is None for group in prediction.groups)
+    assert np.isnan(log_loss(prediction.groups[0], data.dl)).all()
+    scores = [score for score in prediction.candidates if score.code is not None]
+    assert all(np.isfinite(score.loss) for score in scores)
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
+@pytest.mark.parametrize("learner", ["auto", "pooled-logit", "pooled-boosting"])
+def test_held_out_outcomes_choose_nothing(learner):
+    X, y, group = make_liu_molinari(240, design="skewed", random_state=3)
+    folds = np.arange(240) % 2
+    held = folds == 0
+    flipped = np.where(held, 1 - y, y)
+    found = []
+    for outcome in (y, flipped):
+        sample = make_sample(X, outcome, group)
+        dl = np.where(sample.y == 1, -1.0, 1.0)
+        found.append(cross_fit(sample, dl, learner, folds=folds, random_state=1).predictions[0])
+    assert np.array_equal(found[0][held], found[1][held])
+    assert not np.array_equal(found[0][~held], found[1][~held])
+
+
+def test_a_group_with_a_single_outcome_in_training():
+    data = rows(200)
+    data.dl[data.group == 1] = -1.0
+    prediction = fit_learner(auto_of_two(), data, SEED).predict(data.X)
+    assert np.isfinite(prediction.delta_theta).all()
+    share = prediction.group_probabilities[:, 1]
+    # models of group 1 alone say -1; the pooled ones may differ
+    assert (prediction.groups[1].mean <= 0.0).mean() > 0.9
+    assert (np.abs(prediction.groups[1].mean) <= share + 1e-12).all()
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y, group = make_liu_molinari(240, design="skewed", random_state=1)
+    labels = np.where(group == 1, "north", "south")
+    ff = FairFrontier(learner="auto", n_folds=2, n_boot=99, random_state=1)
+    return ff.fit(X, y, sensitive_features=labels)
+
+
+def test_the_report_has_every_candidate_for_every_factor(fitted):
+    report = fitted.learner_report_
+    assert isinstance(report, LearnerReport)
+    table = report.candidates
+    modelled = ["the group", "loss in group south", "loss in group north"]
+    assert list(dict.fromkeys(table["modelled"])) == modelled
+    within = ["separate logit", "separate boosting", "pooled logit", "pooled boosting"]
+    for name in modelled:
+        own = table[table["modelled"] == name]
+        assert list(own["candidate"]) == (["logit", "boosting"] if name == "the group" else within)
+        assert own["weight"].sum() == pytest.approx(1.0)
+        assert own["folds with the largest weight"].sum() == 2
+    kept = fitted.nuisance_.candidates
+    of_group = kept[[label is None for label in kept["group"]]]
+    logit = of_group[of_group["candidate"] == "logit"]
+    assert table["loss"][0] == pytest.approx(sum(logit["loss"]) / 2)
+
+
+def test_the_report_prints_pickles_and_stands_in_the_summary(fitted):
+    report = fitted.learner_report_
+    assert pickle.loads(pickle.dumps(report)) == report
+    assert len(repr(report).splitlines()) <= 12
+    assert "pooled boosting" in report._repr_html_()
+    assert report.to_dict()["candidates"][0]["candidate"] == "logit"
+    for line in report.sentences():
+        assert line in fitted.summary()
+
+
+def test_a_learner_without_candidates_has_its_losses(fitted):
+    X, y, group = make_liu_molinari(240, design="skewed", random_state=1)
+    ff = FairFrontier(learner="factored-logit", n_folds=2, n_boot=99, random_state=1).fit(
+        X, y, sensitive_features=group
+    )
+    report = ff.learner_report_
+    assert report.candidates.empty
+    assert report.sentences() == []
+    quality = ff.nuisance_.quality
+    expected = quality[quality["group"] == 1]["log_loss"].mean()
+    assert report.losses.loc[1, "loss"] == pytest.approx(expected)
+    assert "Candidates" not in ff.summary()
+
+
+def test_a_rule_of_the_default_learner_predicts_frames_with_text():
+    rng = np.random.default_rng(4)
+    n = 240
+    X = pd.DataFrame({"x": rng.normal(size=n), "place": rng.choice(["a", "b", "c"], n)})
+    y = (X["x"] + (X["place"] == "b") + rng.normal(size=n) > 0).astype(int)
+    group = rng.choice(["u", "v"], n)
+    ff = FairFrontier(learner="auto", n_folds=2, n_boot=99, random_state=1).fit(X, y, sensitive_features=group)
+    rule = ff.rule("utilitarian")
+    assert set(np.unique(rule.predict(X))) <= {0, 1}
+    assert rule.predict(pd.DataFrame({"x": [9.0, -9.0], "place": ["z", "z"]})).tolist() == [1, 0]
