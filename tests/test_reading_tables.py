@@ -110,7 +110,9 @@ def with_gaps(X, seed=0):
     return X.mask(rng.random(X.shape) < 0.1)
 
 
-@pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
+@pytest.mark.filterwarnings(
+    "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.MarginWarning"
+)
 @pytest.mark.parametrize("learner", ["factored-logit", "lasso", "factored-boosting", "forest", "neural-net"])
 def test_gaps_in_covariates_are_left_to_the_learner(learner):
     X, y, group = table()
