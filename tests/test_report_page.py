@@ -107,6 +107,8 @@ def record():
         dropped_by_reason={"COLUMNNAME1 is missing": {"WOMENLABEL": 60}},
         other_groups={"OTHERLABEL": 40},
         categories={"COLUMNNAME1": 3},
+        kinds={"COLUMNNAME1": "dates, used as numbers of days"},
+        gaps={"COLUMNNAME1": 2},
     )
     runs = tuple(
         Run(

@@ -118,7 +118,8 @@ def test_frames_give_what_arrays_give():
         np.testing.assert_allclose(rule.predict_proba(frame), plain)
         assert rule.feature_names_in_.tolist() == names
         assert rule.groups_ == GROUPS
-        assert code_of(lambda rule=rule, frame=frame: rule.predict(frame[names[::-1]])) == "bad-features"
+        np.testing.assert_allclose(rule.predict_proba(frame[names[::-1]]), plain)
+        assert code_of(lambda rule=rule, frame=frame: rule.predict(frame[names[1:]])) == "bad-features"
 
 
 def test_categories_in_a_frame():
