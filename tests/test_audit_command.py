@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from support.quick import quick_frontier
 from typer.testing import CliRunner
 
 from fairfrontier import FairFrontier
@@ -493,11 +494,13 @@ def records():
     table = small_table().assign(weight=lambda t: 1.0 + t.index % 3, home=lambda t: t.index // 2)
     table.loc[:4, "b"] = np.nan
     found = {}
-    for name, settings in REQUESTS.items():
-        wanted = {"data": "people.csv", "outcome": "y", "group": "sex", "draws": 99, "folds": 2}
-        wanted |= {"features": ("a,b", "kind")}
-        plan = make_plan(TableFile(table, "people.csv", "0" * 64), AuditRequest(**wanted | settings))
-        found[name] = json.loads(run_audit(plan, created=datetime(2024, 1, 1, 12)).record.to_json())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "FairFrontier", quick_frontier)
+        for name, settings in REQUESTS.items():
+            wanted = {"data": "people.csv", "outcome": "y", "group": "sex", "draws": 99, "folds": 2}
+            wanted |= {"features": ("a,b", "kind")}
+            plan = make_plan(TableFile(table, "people.csv", "0" * 64), AuditRequest(**wanted | settings))
+            found[name] = json.loads(run_audit(plan, created=datetime(2024, 1, 1, 12)).record.to_json())
     return found
 
 
@@ -658,6 +661,7 @@ def test_more_ways_of_asking_are_shown_on_request():
 
 
 def test_only_the_way_that_decides_may_not_fail(monkeypatch):
+    monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "score": "score", "threshold": 0.0, "draws": 99}
     settings |= {"folds": 2}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
@@ -686,6 +690,7 @@ def test_only_the_way_that_decides_may_not_fail(monkeypatch):
 
 
 def test_warnings_of_distances_and_sets_are_told_once(monkeypatch):
+    monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
     before = run_audit(plan).record.warnings
@@ -739,6 +744,7 @@ def test_warnings_of_other_libraries_are_told_once(monkeypatch):
 
 
 def test_each_run_is_tested_once(monkeypatch):
+    monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
     request = AuditRequest(**settings, algorithms={"by a": "by a"}, features=("a", "b"))
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), request)

@@ -291,7 +291,8 @@ def test_presets_run_on_frames_with_categories_and_weights(name, many):
     fast |= {"logit": FEW, "logit-lasso": FEW, "lasso": FEW}
     options = fast.get(name.removeprefix("factored-"), {})
     if name == "stack":
-        options = {"members": ("lasso", "factored-logit"), "n_inner_folds": 2}
+        members = tuple(resolve_learner(member, **FEW) for member in ("lasso", "factored-logit"))
+        options = {"members": members, "n_inner_folds": 2}
     data = TrainingRows(X, dl, group_codes(rng.random(n) < 0.5), 2, rng.uniform(0.5, 2, n))
     learner = resolve_learner(name, **options)
     learner.check(data)
@@ -458,12 +459,12 @@ def test_whole_clusters_are_dealt_evenly_to_as_many_folds_as_there_can_be(n_fold
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("logit-lasso", {}),
-        ("lasso", {}),
+        ("logit-lasso", {"n_penalties": 20}),
+        ("lasso", {"n_penalties": 20}),
         ("boosting", {}),
-        ("factored-logit", {}),
+        ("factored-logit", {"n_penalties": 20}),
         ("partially-linear", {"linear": (1, 2)}),
-        ("stack", {"members": ("lasso", "factored-logit"), "n_inner_folds": 2}),
+        ("stack", {"members": tuple(resolve_learner(name, n_penalties=20) for name in ("lasso", "factored-logit"))}),
     ],
 )
 def test_fewer_clusters_than_tuning_folds(name, options, n_clusters):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from support.browser import DESKTOP, PHONE, launched, opened
 from support.people import people
-from support.quick import QUICK
+from support.quick import QUICK, quick_frontier
 from support.records import changed, record_of
 
 from fairfrontier import FairFrontier
@@ -110,6 +110,7 @@ def hostile(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running, "OTHER_LEARNERS", ())  # one other seed is enough here
+        patch.setattr(running, "FairFrontier", quick_frontier)
         record = running.run_audit(make_plan(TableFile(table, f"{SCRIPT}.csv", "0" * 64), request)).record
     (folder / "audit.json").write_text(record.to_json(), encoding="utf-8")
     (folder / "report.html").write_text(render(record), encoding="utf-8")

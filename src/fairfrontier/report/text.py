@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _MEANING = {
     "balanced": "the fairness-accuracy frontier is the Pareto frontier between the two best points",
-    "skewed": "skewed towards group {label}; the fairness-accuracy frontier runs from its best point to the fairest point",
+    "skewed": "skewed towards group {label}: the frontier runs from its best point to the fairest point",
 }
 
 
