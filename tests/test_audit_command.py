@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import warnings
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from importlib.resources import files
@@ -705,7 +706,16 @@ def test_warnings_of_distances_and_sets_are_told_once(monkeypatch):
     assert run_audit(plan).record.warnings == (*before, "The set is empty.")
 
 
-@pytest.mark.filterwarnings("default", "ignore::DeprecationWarning")
+@contextmanager
+def usual_filters():
+    """Filters as users have them: every warning once, deprecations hidden."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
+
+
+@usual_filters()
 def test_warnings_of_other_libraries_are_told_once(monkeypatch):
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))

@@ -69,7 +69,8 @@ def test_the_terminal_and_the_report_say_it_under_the_verdict(name, request):
     said = algorithm["other_runs"]["sentences"]
     lines = done.printed.splitlines()
     start = next(k for k, line in enumerate(lines) if line.startswith(f"in use: {algorithm['headline']}"))
-    assert lines[start + 1 : start + 1 + len(said)] == [f"  {sentence}" for sentence in said]
+    assert lines[start + 1].startswith("  At the same share of selected people")
+    assert lines[start + 2 : start + 2 + len(said)] == [f"  {sentence}" for sentence in said]
     for run in algorithm["other_runs"]["differing"]:
         assert f"{run['learner']}, seed {run['seed']}: {CHIPS[run['verdict']]}, p-value {run['p_value']:.3f}" in said[1]
     assert f"lie on both sides of the level {LEVEL:g}." in said[2]

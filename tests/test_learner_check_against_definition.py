@@ -221,7 +221,7 @@ def test_record_and_terminal(open_test):
         learner_check = record
 
     line = learner_line(Algorithm)
-    assert line.startswith("  At the same share of selected people")
+    assert line.startswith("At the same share of selected people")
     assert "women the algorithm does better" in line
     assert learner_check(replace(test, learner_check=None)) is None
 

@@ -25,7 +25,7 @@ def rows(dl=None, weight=None, X=None):
 @pytest.mark.parametrize(
     ("code", "match", "learner", "options"),
     [
-        ("unknown-learner", "Did you mean 'logit-lasso'.*Presets: logit-lasso", "logit_laso", {}),
+        ("unknown-learner", "Did you mean 'logit-lasso'.*Presets: auto", "logit_laso", {}),
         ("unknown-learner", "No learner is called 'qqqqq'. Presets", "qqqqq", {}),
         ("bad-option", "cannot be built with.*depth", "forest", {"depth": 3}),
         ("bad-option", "go with the name of a preset", LinearRegression(), {"depth": 3}),

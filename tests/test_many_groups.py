@@ -604,6 +604,7 @@ PLANAR = {
     "support": lambda ff, path: ff.support(Q),
     "support_set": lambda ff, path: ff.support_set(Q),
     "support_covariance": lambda ff, path: ff.support_covariance(Q),
+    "contradictions_": lambda ff, path: ff.contradictions_,
     "frontier": lambda ff, path: ff.frontier(),
     "frontier with a capacity": lambda ff, path: ff.frontier(capacity=0.3),
     "pareto_frontier": lambda ff, path: ff.pareto_frontier(),
@@ -640,7 +641,18 @@ PLANAR = {
     "regret_": lambda ff, path: ff.regret_,
     "regrets_": lambda ff, path: ff.regrets_,
 }
-ANY_NUMBER = {"fit", "fit_", "risks", "summary", "sample_", "groups_", "n_obs_", "loss_", "nuisance_"}
+ANY_NUMBER = {
+    "fit",
+    "fit_",
+    "risks",
+    "summary",
+    "sample_",
+    "groups_",
+    "n_obs_",
+    "loss_",
+    "nuisance_",
+    "learner_report_",
+}
 RULES = {"FrontierRule": FrontierRule, "LinearFrontierRule": LinearFrontierRule}
 
 

@@ -20,7 +20,7 @@ MARGIN_WIDTHS = (0.01, 0.02, 0.05)
 """Half-widths of the strip around zero, as shares of the median length of M t."""
 AUC_DETERMINED = 0.99
 """From here on the group counts as nearly determined."""
-HEAVY_ATOM = 0.05
+HEAVY_ATOM = 0.25
 """From this share of the weight on, rows with the same direction cast doubt on the margin condition."""
 AUC_ROWS = 50_000
 """Most rows used to check single covariates."""
