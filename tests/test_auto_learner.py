@@ -258,7 +258,8 @@ def test_the_report_prints_pickles_and_stands_in_the_summary(fitted):
         assert line in fitted.summary()
 
 
-def test_a_learner_without_candidates_has_its_losses(fitted):
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
+def test_a_learner_without_candidates_has_its_losses():
     X, y, group = make_liu_molinari(240, design="skewed", random_state=1)
     ff = FairFrontier(learner="factored-logit", n_folds=2, n_boot=99, random_state=1).fit(
         X, y, sensitive_features=group
