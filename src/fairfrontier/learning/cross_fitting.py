@@ -181,9 +181,7 @@ def cross_fit(
 
     predictions = np.empty((*fold.shape, len(sample.groups)))
     group_probabilities = np.full(predictions.shape, np.nan)
-    quality: list[dict[str, Any]] = []
-    details: list[dict[str, Any]] = []
-    candidates: list[dict[str, Any]] = []
+    account = _Account(sample, dl)
     results = steps.run(fit_tasks, rows, child_seeds(fit_seed, len(fit_tasks)), tuning, n_jobs)
     for repetition, k in places:
         parts = {component: next(results) for component in components}
@@ -192,30 +190,45 @@ def cross_fit(
         predictions[repetition, held] = combined.delta_theta
         if combined.group_probabilities is not None:
             group_probabilities[repetition, held] = combined.group_probabilities
-        where = {"repetition": repetition + 1, "fold": k}
-        for entry in _fold_quality(sample, dl, combined, held):
-            quality.append(where | entry)
-        for code, quantity, value in combined.details:
-            details.append(where | {"group": sample.groups.labels[code], "quantity": quantity, "value": value})
-        for score in combined.candidates:
-            label = None if score.code is None else sample.groups.labels[score.code]
-            own = {"group": label, "candidate": score.name, "loss": score.loss, "weight": score.weight}
-            candidates.append(where | own)
+        account.add(combined, held, {"repetition": repetition + 1, "fold": k})
 
-    table = pd.DataFrame(quality)
+    table = pd.DataFrame(account.quality)
     _warn_if_weak(sample, table, learner.name)
     return Nuisance(
         rotate(predictions, jitter, np.random.default_rng(jitter_seed)),
         fold,
         table.drop(columns=["error", "variation"]),
-        pd.DataFrame(details, columns=["repetition", "fold", "group", "quantity", "value"]),
+        pd.DataFrame(account.details, columns=["repetition", "fold", "group", "quantity", "value"]),
         learner.name,
         jitter,
         False,
         _group_auc(sample, group_probabilities),
         tuning,
-        candidate_table(candidates),
+        candidate_table(account.candidates),
     )
+
+
+class _Account:
+    """What is kept about every fold: quality, details of the learner, scores of its candidates."""
+
+    def __init__(self, sample: Sample, dl: FloatArray) -> None:
+        self.sample, self.dl = sample, dl
+        self.quality: list[dict[str, Any]] = []
+        self.details: list[dict[str, Any]] = []
+        self.candidates: list[dict[str, Any]] = []
+
+    def add(self, prediction: Prediction, held: IntArray, where: dict[str, Any]) -> None:
+        """Add the predictions of the rows ``held`` out in one fold."""
+        labels = self.sample.groups.labels
+        self.quality += [where | entry for entry in _fold_quality(self.sample, self.dl, prediction, held)]
+        self.details += [
+            where | {"group": labels[code], "quantity": quantity, "value": value}
+            for code, quantity, value in prediction.details
+        ]
+        for score in prediction.candidates:
+            label = None if score.code is None else labels[score.code]
+            own = {"group": label, "candidate": score.name, "loss": score.loss, "weight": score.weight}
+            self.candidates.append(where | own)
 
 
 def external_nuisance(

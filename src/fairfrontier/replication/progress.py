@@ -14,7 +14,7 @@ from .workers import Finished
 
 @contextmanager
 def counting(console: Console, what: str, total: int) -> Iterator[Finished]:
-    """Yield a function that is told every finished row."""
+    """Yield a function to call with every finished row."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console) as bar:
         task = bar.add_task(what, total=total)

@@ -60,7 +60,7 @@ def run_tasks(
 ) -> int:
     """Do the tasks that the store does not have yet; returns how many rows were added to it.
 
-    Every row is stored before ``finished`` is told. ``dask`` is the address of a scheduler, or "local" for a cluster of
+    Every row is stored before ``finished`` is called. ``dask`` is the address of a scheduler, or "local" for a cluster of
     ``n_jobs`` processes on this machine.
     """
     have = store.finished()
