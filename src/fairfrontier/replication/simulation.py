@@ -87,7 +87,7 @@ def simulate_table1(
 
 @contextmanager
 def _with_rates(console: Console, what: str, total: int) -> Iterator[Finished]:
-    """Yield a function to call with every finished row; it keeps a display of running rejection rates up to date."""
+    """Yield a function to call with every finished row; it keeps a display of rejection rates up to date."""
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeElapsedColumn())
     bar = Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console)
     task = bar.add_task(what, total=total, rate="")
