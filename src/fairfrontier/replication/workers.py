@@ -60,8 +60,8 @@ def run_tasks(
 ) -> int:
     """Do the tasks that the store does not have yet; returns how many rows were added to it.
 
-    Every row is stored before ``finished`` is called. ``dask`` is the address of a scheduler, or "local" for a cluster of
-    ``n_jobs`` processes on this machine.
+    Every row is stored before ``finished`` is called. ``dask`` is the address of a scheduler, or "local" for a cluster
+    of ``n_jobs`` processes on this machine.
     """
     have = store.finished()
     missing = _in_random_order([task for task in tasks if task.name not in have])
