@@ -219,7 +219,7 @@ def test_rows_dropped_for_reasons_of_the_same_words_are_all_counted(tmp_path):
     table = people(**{"group": some.mask(some.index < 3) ** 2, "ill (outcome)": some.mask(some.index > 37) ** 3})
     table["sex"] = table["sex"].mask(table.index.isin([10, 11, 12, 13]))
     table["ill"] = table["ill"].mask(table.index == 20)
-    done = dry_run(table, tmp_path)
+    done = dry_run(table, tmp_path, "--missing", "drop")
     assert "Dropped     4 rows, group is missing (no group 4)\n" in done.output
     assert "Dropped     3 rows, column group is missing (f 2, m 1)\n" in done.output
     assert "Dropped     1 rows, ill (outcome) is missing (f 1)\n" in done.output
@@ -283,7 +283,7 @@ def test_configs_that_nobody_writes_are_refused(line, told, tmp_path):
 
 def test_a_zero_byte_at_the_end_of_a_label_is_part_of_it(tmp_path):
     table = people(sex=["m", "m\0"] * 20, b=people()["a"].mask(people().index < 2))
-    done = dry_run(table, tmp_path, name="people.parquet")
+    done = dry_run(table, tmp_path, "--missing", "drop", name="people.parquet")
     assert done.exit_code == 0, done.stderr
     assert "Groups      m\\0 19, m 19\n" in done.output
     assert "Dropped     2 rows, b is missing (m 1, m\\0 1)\n" in done.output

@@ -213,7 +213,7 @@ def test_own_folds_must_hold_every_group():
 FAST = {
     "forest": {"n_estimators": 10},
     "factored-forest": {"n_estimators": 10},
-    "auto": {},
+    "auto": {"max_iter": 5},
     "pooled-logit": {"n_penalties": 20, "n_tuning_folds": 3},
     "pooled-boosting": {"max_iter": 5},
     "boosting": {"max_iter": 5},

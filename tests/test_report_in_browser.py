@@ -99,6 +99,7 @@ def hostile(tmp_path_factory):
     assert table.shape[1] == 300
     request = AuditRequest(
         data="hostile.csv",
+        missing="drop",
         outcome=HOSTILE_OUTCOME,
         group=HOSTILE_GROUP,
         decision=HOSTILE_ALGORITHMS[0],

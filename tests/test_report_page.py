@@ -205,7 +205,7 @@ def test_each_verdict_has_its_own_words(record, read):
     assert "1 \u00d7 alternative shown" in read.text
     assert "This shows neither an alternative nor its absence." in read.text
     feasible = record.algorithms[2].lda.feasibility_p_value
-    assert read.text.count(f"; {feasible:.3f} of risks so far outside the set if they were attainable") == 1
+    assert read.text.count(f"; that of risks so far outside the set, if they were attainable, is {feasible:.3f})") == 1
 
 
 def test_a_page_without_an_alternative_claims_none(record):

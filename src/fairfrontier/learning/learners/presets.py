@@ -92,13 +92,18 @@ def pooled_boosting(**options: Any) -> Learner:
     return PooledLearner("pooled-boosting", kind.family, kind.pooled)
 
 
-def auto() -> Learner:
+def auto(**options: Any) -> Learner:
     """Logistic regression and boosting, in each group by itself and in one model of all groups, weighted.
 
     For each factor, P(G = g | x) and E[dl | x, G = g], the weights minimise the squared error on inner folds of the
     training rows. `FairFrontier.learner_report_` has the losses and weights.
+
+    Parameters
+    ----------
+    **options
+        Of boosting, as for `boosting`; by default cross-validated loss chooses the number of trees.
     """
-    return AutoLearner("auto", (_logit_candidate(25, 3), _boosting_candidate()))
+    return AutoLearner("auto", (_logit_candidate(25, 3), _boosting_candidate(**options)))
 
 
 def _logit_candidate(n_penalties: int, n_tuning_folds: int) -> Candidate:
