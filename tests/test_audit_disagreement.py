@@ -154,7 +154,9 @@ def test_an_algorithm_that_is_not_comparable_has_a_code_of_its_own(tmp_path):
 def test_unknown_words_are_refused_before_anything_is_done(tmp_path, given, came):
     done = audit(tmp_path, "--fail-on", given)
     assert done.code == 2
-    accepted = "--fail-on accepts lda, not-comparable, disagreement, several separated by commas"
+    accepted = (
+        "--fail-on accepts lda, not-comparable, disagreement, several separated by commas, for example lda,disagreement"
+    )
     assert f"Error: {accepted}; got {came}." in done.errors
     assert ("Did you mean 'disagreement'?" in done.errors) is (given == "lda,disagrement")
     assert not done.folder.exists()

@@ -55,8 +55,8 @@ def read_conditions(given: Sequence[str]) -> tuple[Condition, ...]:
         if word not in known:
             raise InputError(
                 "bad-option",
-                f"--fail-on accepts {', '.join(known)}, several separated by commas, for example lda,disagreement; got {shown(word)}."
-                + did_you_mean(word, known),
+                f"--fail-on accepts {', '.join(known)}, several separated by commas, for example lda,disagreement; "
+                f"got {shown(word)}." + did_you_mean(word, known),
             )
     return tuple(condition for condition in CONDITIONS if condition.word in words)
 
