@@ -69,7 +69,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     learner : str, scikit-learn classifier or regressor, or Learner
         How the nuisance functions are learned; names are listed in `fairfrontier.learning.learners.PRESETS`.
     n_folds, n_rep : int
-        Folds of the cross-fitting and its repetitions; with several repetitions medians are reported.
+        Folds of the cross-fitting and its repetitions; with several repetitions medians are reported, and the robust
+        test averages over them.
     n_boot : int
         Bootstrap draws of the tests and confidence sets.
     alpha : float

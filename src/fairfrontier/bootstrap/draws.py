@@ -8,7 +8,7 @@ how many draws are asked for. Memory is O(n) per thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -45,6 +45,24 @@ class Draws:
     def n_boot(self) -> int:
         """Number of draws B."""
         return len(self.h)
+
+    def some(self, at: IntArray, n_algorithms: int) -> Draws:
+        """Keep the directions at positions ``at``, and the first algorithms."""
+        return Draws(
+            self.directions[at],
+            self.h_hat[at],
+            self.h[:, at],
+            self.risks_hat[:n_algorithms],
+            self.risks[:, :n_algorithms],
+            self.n_obs,
+        )
+
+    @classmethod
+    def mean(cls, draws: Sequence[Draws]) -> Draws:
+        """Mean of draws with the same weights, directions and algorithms: those of a lottery between their rules."""
+        h_hat, risks_hat = np.mean([d.h_hat for d in draws], axis=0), np.mean([d.risks_hat for d in draws], axis=0)
+        h, risks = np.mean([d.h for d in draws], axis=0), np.mean([d.risks for d in draws], axis=0)
+        return cls(draws[0].directions, h_hat, h, risks_hat, risks, draws[0].n_obs)
 
     def z_h(self) -> FloatArray:
         """sqrt(n)(h~ - h^), shape (B, K)."""

@@ -24,7 +24,7 @@ from .distance.result import DistanceInterval, DistanceIntervals, FairestPoint
 from .estimates import frontier, pareto_frontier, points_table
 from .group_skew import GroupSkewTest, group_skew_test
 from .group_skew import Method as SkewMethod
-from .lda.evidence import Evidence, Method, combine, lda_evidence
+from .lda.evidence import Method, lda_evidence
 from .lda.learner_check import LearnerCheck, check_learner, combine_checks
 from .lda.result import LDATests, judge
 from .points import Derivative, Kind, PointPValues, PointTests, algorithm_tests, frontier_process, frontier_tests
@@ -54,21 +54,25 @@ def lda_tests(
     """Test whether algorithms have less discriminatory alternatives; see `FairFrontier.test_lda`."""
     labels, level = fit.sample.groups.pair("The test for less discriminatory alternatives"), fit.level(alpha)
     n_directions = _check_lda(method, directions, kinks, capacity)
-    found: list[list[Evidence]] = []
-    _warn_of_few_draws(fit, level, len(algorithms.names))
+    _warn_of_few_draws(fit, level, len(algorithms.names), method)
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
     drawings = fit.drawings(capacity)
-    for context, rows in zip(drawings, fit.losses, strict=True):
-        losses = rows.of(algorithms.decisions)
-        found.append(
-            lda_evidence(context, losses, algorithms.fixed, method=method, directions=n_directions, kinks=kinks)
-        )
+    evidence = lda_evidence(
+        drawings,
+        [rows.of(algorithms.decisions) for rows in fit.losses],
+        algorithms.fixed,
+        method=method,
+        central=fit.central,
+        n_folds=fit.nuisance.n_folds,
+        directions=n_directions,
+        kinks=kinks,
+    )
     rates: list[FloatArray | None] = [fit.group_means(a) for a in algorithms.decisions]
     rates += [None] * len(algorithms.fixed)
     return judge(
         algorithms.names,
-        combine(found, fit.central),
+        evidence,
         rates,
         groups=labels,
         method=method,
@@ -105,9 +109,10 @@ def _check_lda(method: Method, directions: int | str | None, kinks: bool, capaci
     return check_n_directions(directions)
 
 
-def _warn_of_few_draws(fit: Fit, alpha: float, n_algorithms: int) -> None:
+def _warn_of_few_draws(fit: Fit, alpha: float, n_algorithms: int, method: Method) -> None:
     """Warn if not even the smallest possible p-value is significant after adjusting for several algorithms."""
-    n_boot, factor = fit.options.n_boot, n_algorithms * (1 if len(fit.losses) == 1 else 2)  # repetitions: 2 median
+    doubled = len(fit.losses) > 1 and method != "robust"  # repetitions are combined by twice the median
+    n_boot, factor = fit.options.n_boot, n_algorithms * (2 if doubled else 1)
     smallest = factor / (1 + n_boot)
     if smallest > alpha:
         warnings.warn(

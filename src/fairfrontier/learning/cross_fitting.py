@@ -88,6 +88,11 @@ class Nuisance(Result):
         """One line that says what this is."""
         return "Predictions of the nuisance functions"
 
+    @property
+    def n_folds(self) -> int:
+        """Number of folds, 0 for predictions supplied from outside."""
+        return 0 if self.folds is None else int(self.folds.max())
+
     def _facts(self) -> dict[str, object]:
         n_rep, n_obs, n_groups = self.predictions.shape
         by_group = self.quality.groupby("group", sort=False)["r2"]
@@ -97,7 +102,7 @@ class Nuisance(Result):
             "n_rep": n_rep,
             "n_obs": n_obs,
             "n_groups": n_groups,
-            "n_folds": 0 if self.folds is None else int(self.folds.max()),
+            "n_folds": self.n_folds,
             "jitter": self.jitter,
             "group_auc": self.group_auc,
             "median_r2": {str(label): float(r2.median()) for label, r2 in by_group},

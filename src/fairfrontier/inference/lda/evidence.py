@@ -6,7 +6,9 @@ exists if and only if D(q) = 0 for some q. Three tests of that null:
 * ``paper``: T = sqrt(n)([max_q q'e* - h(q)]_+ + [min_q D(q)]_+), draws by the numerical directional
   derivative (or, without kinks, the closed-form limit);
 * ``robust``: D > 0 by a one-sided test of its own at every direction of a grid and, for the rules of neighbouring
-  directions, at the direction between in which both do equally well; valid with any learner;
+  directions, at the direction between in which both do equally well; with several repetitions of the cross-fitting the
+  rule of a direction is the lottery between those of the repetitions, and what they disagree about adds to the
+  variance (`dependence`);
 * ``sharp``: the same at the one direction that minimises the plug-in criterion; needs a good learner.
 
 The last two hold every direction's rule while they draw: h^(q) is the value of that one rule, and letting it follow
@@ -18,14 +20,15 @@ group drowns a deficit in a large one. The draws' maximum of z(q) / s(q) over th
 null, as if q'e* = h(q) in every one of them; that is the least favourable case, so the test errs on the side of not
 rejecting.
 
-`lda_evidence` has three steps. `prepare` settles from the estimates what is to be drawn: directions in named blocks,
-and the losses of the algorithms and of their alternatives. One call draws all of it. `_evidence` then tests direction
-by direction, for one algorithm after the other.
+`lda_evidence` has three steps. `prepare` settles from the estimates of one repetition what is to be drawn: directions
+in named blocks, and the losses of the algorithms and of their alternatives. One call draws all of it. `_evidence` then
+tests direction by direction, for one algorithm after the other. With several repetitions the robust test is made once
+more, for their lottery, on the mean of their draws (all of them draw the same weights).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -38,6 +41,7 @@ from ...frontier.attainable import Attainable
 from ...frontier.plane import U1, U2, improvement_support, off_breakpoint, unit_circle
 from ...frontier.support import Extremum, group_means
 from ..p_values import Decision, combine_repetitions, count_reaching, p_value, step_size
+from .dependence import added_variance
 from .directions import DirectionBlocks, between, robust_grid
 from .published import PaperParts, paper_parts
 from .witness import Candidate, Witness, find_candidate, make_witness
@@ -121,26 +125,52 @@ class Evidence(Result):
 
 
 def lda_evidence(
-    context: Drawing,
-    losses: FloatArray,
+    contexts: Sequence[Drawing],
+    losses: Sequence[FloatArray],
     fixed: FloatArray,
     *,
     method: Method,
+    central: int = 0,
+    n_folds: int = 0,
     directions: int | None = None,
     kinks: bool = True,
 ) -> list[Evidence]:
-    """Test J algorithms with row losses (J, n), then fixed risk pairs (F, 2), on the same draws.
+    """Test J algorithms, then fixed risk pairs (F, 2), on the same draws.
 
-    ``directions``: None for exact extrema in the paper's statistic, or a number of grid directions. With a capped
-    context alternatives are rules within the capacity; the published statistic is not defined for them.
+    One context and row losses (J, n) for each repetition of the cross-fitting, with ``n_folds`` folds; all but the
+    robust test combine the repetitions by twice their median p-value, and show those of the ``central`` one.
+    ``directions``: None for exact extrema in the paper's statistic, or a number of grid directions. With capped
+    contexts alternatives are rules within the capacity; the published statistic is not defined for them.
     """
-    setting = prepare(context.function, losses, fixed)
-    blocks = setting.blocks
-    draws = context.draw(blocks.rules, setting.losses, hold_rules=True, along=blocks.along)
-    published: list[PaperParts] | list[None] = [None] * len(setting.risks)
-    if method == "paper":
-        published = paper_parts(context.exact(), losses, setting.risks, directions, kinks)
-    return [_evidence(context.function, setting, draws, j, method, paper) for j, paper in enumerate(published)]
+    functions = [context.function for context in contexts]
+    grid = robust_grid(functions[0].n_obs)
+    # the risks of the lottery between the repetitions' rules
+    neighbours, equal = between(grid, np.mean([f.estimate.support_set(grid) for f in functions], axis=0))
+    found, tested = [], []
+    for context, own in zip(contexts, losses, strict=True):
+        setting = prepare(context.function, own, fixed, grid, (neighbours, equal))
+        blocks = setting.blocks
+        draws = context.draw(blocks.rules, setting.losses, hold_rules=True, along=blocks.along)
+        published: list[PaperParts] | list[None] = [None] * len(setting.risks)
+        if method == "paper":
+            published = paper_parts(context.exact(), own, setting.risks, directions, kinks)
+        found.append(
+            [_evidence(context.function, setting, draws, j, method, paper) for j, paper in enumerate(published)]
+        )
+        tested.append(draws.some(blocks.positions("grid", "between"), len(own)))
+    if len(found) == 1:
+        return found[0]
+    lottery = Draws.mean(tested)
+    variance = added_variance(functions, grid, n_folds)[np.append(np.arange(len(grid)), neighbours)]
+    added = np.einsum("ki,kij,kj->k", lottery.directions, variance, lottery.directions)
+    robust = [
+        DirectionTests(lottery, e, drawn).weakest(np.arange(len(added)), added)
+        for e, drawn in [
+            *zip(lottery.risks_hat, lottery.risks.swapaxes(0, 1), strict=True),
+            *[(e, np.broadcast_to(e, (lottery.n_boot, 2))) for e in fixed],
+        ]
+    ]
+    return combine(found, central, robust, method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +195,22 @@ class Setting:
         return self.n_algorithms + list(self.candidates).index(j)
 
 
-def prepare(function: Attainable, losses: FloatArray, fixed: FloatArray) -> Setting:
-    """Estimate the risks, look for alternatives and choose the directions at which tests are made."""
+def prepare(
+    function: Attainable,
+    losses: FloatArray,
+    fixed: FloatArray,
+    grid: FloatArray,
+    edges: tuple[IntArray, FloatArray],
+) -> Setting:
+    """Estimate the risks, look for alternatives and choose the directions at which tests are made.
+
+    ``grid`` of the robust test, and ``edges``: neighbours in it and where their rules do equally well, as `between`
+    returns them.
+    """
     s, arcs, plug_in = function.scores, function.estimate, function.plug_in()
     estimated = np.array([group_means(loss, s.group, s.weight)[0] for loss in losses]).reshape(-1, 2)
     risks = np.vstack([estimated, fixed])
-    grid = robust_grid(function.n_obs)
-    neighbours, equal = between(grid, arcs.support_set(grid))
+    neighbours, equal = edges
     reach = tuple(arcs.max_excess(e) for e in risks)
     # Directions all round are needed only where an algorithm's risks lie outside the estimated set.
     # A multiple of 4: exchanging the groups then turns the circle into itself.
@@ -250,17 +289,20 @@ class DirectionTests:
         self.z_e = self.root * (e_draws - e)
         self.scale = float(self.root * max(np.abs(draws.h_hat).max(), np.abs(e).max()))
 
-    def weakest(self, at: IntArray) -> Decision:
+    def weakest(self, at: IntArray, added: FloatArray | None = None) -> Decision:
         """The test of D(q) <= 0 with the largest p-value over the directions at positions ``at``.
 
         sqrt(n) D^(q) is compared with its own bootstrap at q; h enters linearly, h_C through the numerical
-        directional derivative.
+        directional derivative. Draws are stretched by as much as ``added`` (k,) adds to their variance.
         """
         q = self.draws.directions[at]
         still = improvement_support(self.e, q)
         statistics = self.root * (still + self.draws.h_hat[at])
         z = self.root * (self.draws.h[:, at] - self.draws.h_hat[at])
         z += (improvement_support(self.e + self.step * self.z_e, q) - still) / self.step
+        if added is not None:
+            variance = z.var(axis=0)
+            z *= np.sqrt(1.0 + added / np.where(variance > 0.0, variance, np.inf))
         exceeding = count_reaching(z, statistics, self.scale)
         # among equal counts the smallest margin over the spread of the draws decides; the first, if equal to rounding
         spread = z.std(axis=0)
@@ -290,16 +332,27 @@ class DirectionTests:
         return statistic, p_value((z[:, varies] / spread[varies]).max(axis=1), statistic)
 
 
-def combine(found: list[list[Evidence]], central: int) -> list[Evidence]:
-    """Combine repetitions: the most central one's evidence with p-values min(1, 2 median)."""
-    if len(found) == 1:
-        return found[0]
-    return [
-        replace(
+def combine(found: list[list[Evidence]], central: int, robust: list[Decision], method: Method) -> list[Evidence]:
+    """Combine repetitions: the most central one's evidence, with the robust test of their lottery.
+
+    Other p-values are min(1, 2 median).
+    """
+    combined = []
+    for own, decision in zip(zip(*found, strict=True), robust, strict=True):
+        evidence = replace(
             own[central],
             p_value=combine_repetitions(np.array([each.p_value for each in own])),
-            robust_p_value=combine_repetitions(np.array([each.robust_p_value for each in own])),
+            robust_p_value=decision.p_value,
             feasibility_p_value=combine_repetitions(np.array([each.feasibility_p_value for each in own])),
         )
-        for own in zip(*found, strict=True)
-    ]
+        if method == "robust":
+            evidence = replace(
+                evidence,
+                statistic=decision.statistic,
+                separation=max(decision.statistic, 0.0),
+                direction=decision.direction,
+                draws=decision.draws,
+                p_value=decision.p_value,
+            )
+        combined.append(evidence)
+    return combined

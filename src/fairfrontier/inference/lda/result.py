@@ -52,8 +52,8 @@ class LDATest(ExplainedResult):
     on gains have level 1 - ``alpha`` for each algorithm by itself.
 
     The alternatives considered select at most a share ``capacity`` of people, if it is given, and keep to the bounds of
-    the fit, if ``bounded``. With several repetitions of the cross-fitting p-values combine them all, and everything
-    else is of the most central one.
+    the fit, if ``bounded``. With several repetitions of the cross-fitting p-values combine them all, the robust test
+    is one of the lottery between their rules, and everything else is of the most central one.
     """
 
     name: str
