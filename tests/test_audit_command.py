@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from support.quick import quick_frontier
+from support.quick import QUICK, quick_frontier
 from typer.testing import CliRunner
 
 from fairfrontier import FairFrontier
@@ -86,6 +86,11 @@ def command(*arguments, **options):
     return subprocess.run(words, capture_output=True, text=True, encoding="utf-8", check=False, **options)
 
 
+def in_process(*arguments):
+    """The same by the runner of typer, where the process is not the subject."""
+    return CliRunner().invoke(app, ["audit", *map(str, arguments)])
+
+
 def contents(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -107,7 +112,7 @@ def hospital(tmp_path_factory):
 def good(hospital, tmp_path_factory):
     out = tmp_path_factory.mktemp("good") / "out"
     more = ("--algorithm", "by health=selected by health score", "--exclude", "cost score,health score", "--draws", 200)
-    more += ("--folds", 2)
+    more += ("--folds", 2, "--learner", "factored-logit")
     return command(hospital, *HOSPITAL, *more, "--out", out), out
 
 
@@ -213,8 +218,8 @@ def test_the_same_config_and_data_give_the_same_audit_in_place_of_the_former(goo
     shutil.copytree(first, again)
     (again / "tables" / "stale.csv").write_text("old")
     (again / "report.html").write_text("old")
-    done = command("--config", first / "config.toml", "--out", again, "--fail-on", "lda")
-    assert done.returncode == 0, done.stderr
+    done = in_process("--config", first / "config.toml", "--out", again, "--fail-on", "lda")
+    assert done.exit_code == 0, done.output
     assert set(contents(again)) == WRITTEN
     assert without_time(again) == without_time(first)
     for name in sorted(WRITTEN - {"audit.json", "report.html"}):
@@ -234,24 +239,26 @@ def test_the_config_written_is_the_request_of_the_record(good, hospital):
         decision="selected by cost score",
         algorithms={"by health": "selected by health score"},
         exclude=("cost score,health score",),
+        learner="factored-logit",
         draws=200,
         folds=2,
     )
 
 
-def test_fail_on_lda_exits_with_3_when_one_is_shown_whatever_the_names(tmp_path):
+def test_fail_on_lda_exits_with_3_when_one_is_shown_whatever_the_names(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     table = small_table().rename(
         columns={"a": "<script>alert(1)</script>", "b": 'b, "ב"', "sex": "😀", "coin": "=co'in"}
     )
     table["😀"] = table["😀"].map({"f": "<i>f</i>", "m": "女:heart:"})
     table.to_csv(tmp_path / "people.csv", index=False)
     out = tmp_path / "out"
-    done = command(
+    done = in_process(
         *(tmp_path / "people.csv", "--outcome", "y", "--group", "😀", "--decision", "=co'in", "--draws", 99),
         *("--features", "<script>alert(1)</script>", "--features", 'b, "ב"', "--folds", 2),
-        *("--out", out, "--fail-on", "lda"),
+        *("--learner", "factored-logit", "--out", out, "--fail-on", "lda"),
     )
-    assert done.returncode == 3, done.stderr
+    assert done.exit_code == 3, done.output
     assert f"=co'in: {HEADLINES['lda-shown']}" in done.stdout
     assert "Glyph" not in done.stderr
     record = json.loads((out / "audit.json").read_text(encoding="utf-8"))
@@ -265,13 +272,14 @@ def test_fail_on_lda_exits_with_3_when_one_is_shown_whatever_the_names(tmp_path)
     assert read_config(out / "config.toml").resolved() == record["request"]
 
 
-def test_several_algorithms_pass_the_gate_together_by_adjusted_p_values(tmp_path):
+def test_several_algorithms_pass_the_gate_together_by_adjusted_p_values(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     rng, table = np.random.default_rng(1), small_table()
     noise = {"first": 1.2, "second": 0.2, "third": 0.2, "fourth": 0.2}
     for name, size in noise.items():  # all but the first are nearly as good as `by a`, to which there is none
         table[name] = (table["a"] + size * rng.normal(size=len(table)) > 0.0).astype(int)
     table.to_csv(tmp_path / "people.csv", index=False)
-    ff = FairFrontier(learner="factored-logit", n_folds=2, n_boot=199, groups=("m", "f"), random_state=0)
+    ff = FairFrontier(**QUICK, n_folds=2, n_boot=199, groups=("m", "f"), random_state=0)
     ff.fit(table[["a", "b"]], table["y"], sensitive_features=table["sex"])
     p_value = ff.test_lda(table["first"]).p_value
     assert 0.01 <= p_value <= 0.1
@@ -279,6 +287,7 @@ def test_several_algorithms_pass_the_gate_together_by_adjusted_p_values(tmp_path
     assert ff.test_lda(table["first"], alpha=level).verdict == "lda-shown"
     words = [str(tmp_path / "people.csv"), "--outcome", "y", "--group", "sex", "--decision", "first"]
     words += ["--features", "a,b", "--draws", "199", "--folds", "2", "--alpha", str(level), "--fail-on", "lda"]
+    words += ["--learner", "factored-logit"]
     others = [word for name in list(noise)[1:] for word in ("--algorithm", f"{name}={name}")]
     done = CliRunner().invoke(app, ["audit", *words, *others, "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
@@ -427,6 +436,7 @@ def test_errors_show_no_traceback(people):
 def interrupt(number, out, data):
     """Start an audit, send a signal once its progress is shown, and return what came of it."""
     words = [sys.executable, "-m", "fairfrontier", "audit", str(data), *HOSPITAL, "--out", str(out), "--draws", "20000"]
+    words += ["--learner", "factored-logit"]
     environment = os.environ | {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     seen = []
@@ -499,7 +509,7 @@ def records():
         patch.setattr(running, "FairFrontier", quick_frontier)
         for name, settings in REQUESTS.items():
             wanted = {"data": "people.csv", "outcome": "y", "group": "sex", "draws": 99, "folds": 2}
-            wanted |= {"features": ("a,b", "kind")}
+            wanted |= {"features": ("a,b", "kind"), "learner": "factored-logit"}
             plan = make_plan(TableFile(table, "people.csv", "0" * 64), AuditRequest(**wanted | settings))
             found[name] = json.loads(run_audit(plan, created=datetime(2024, 1, 1, 12)).record.to_json())
     return found
@@ -652,19 +662,19 @@ def test_more_ways_of_asking_are_shown_on_request():
         plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings | more))
         return [(way.learner, way.seed) for way in variants(plan)]
 
-    assert ways() == [("factored-logit", 5), ("factored-logit", 6), ("factored-boosting", 5)]
+    assert ways(learner="factored-logit") == [("factored-logit", 5), ("factored-logit", 6), ("factored-boosting", 5)]
     assert ways(learner="forest") == [("forest", 5), ("forest", 6), ("factored-boosting", 5)]
-    assert ways(robustness=True) == [
+    assert ways(learner="factored-logit", robustness=True) == [
         *(("factored-logit", seed) for seed in (5, 6, 7)),
         *(("factored-boosting", 5), ("logit-lasso", 5)),
     ]
-    assert ways(outcome="amount", loss="squared", robustness=True)[-1] == ("lasso", 5)
+    assert ways(learner="factored-logit", outcome="amount", loss="squared", robustness=True)[-1] == ("lasso", 5)
 
 
 def test_only_the_way_that_decides_may_not_fail(monkeypatch):
     monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "score": "score", "threshold": 0.0, "draws": 99}
-    settings |= {"folds": 2}
+    settings |= {"folds": 2, "learner": "factored-logit"}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
     fit = running.fit_variant
     failing = None
@@ -693,6 +703,7 @@ def test_only_the_way_that_decides_may_not_fail(monkeypatch):
 def test_warnings_of_distances_and_sets_are_told_once(monkeypatch):
     monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
+    settings |= {"learner": "factored-logit"}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
     before = run_audit(plan).record.warnings
     make_record = running.make_record
@@ -717,7 +728,9 @@ def usual_filters():
 
 @usual_filters()
 def test_warnings_of_other_libraries_are_told_once(monkeypatch):
+    monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
+    settings |= {"learner": "factored-logit"}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
     before = run_audit(plan).record.warnings
     fit, ask, make_record = running.fit_variant, running.ask, running.make_record
@@ -756,6 +769,7 @@ def test_warnings_of_other_libraries_are_told_once(monkeypatch):
 def test_each_run_is_tested_once(monkeypatch):
     monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
+    settings |= {"learner": "factored-logit"}
     request = AuditRequest(**settings, algorithms={"by a": "by a"}, features=("a", "b"))
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), request)
     real, calls = questions.lda_evidence, []

@@ -32,8 +32,8 @@ def disputed(tmp_path_factory):
 @pytest.fixture(scope="module")
 def weaker(tmp_path_factory):
     """The learner that finds no evidence decides, and the other learner shows an alternative."""
-    words = ("--alpha", LEVEL, "--learner", "factored-boosting", "--fail-on", "not-comparable", "--fail-on")
-    return audit(tmp_path_factory.mktemp("weaker"), *words, "disagreement, lda")
+    words = ("--alpha", LEVEL, "--fail-on", "not-comparable", "--fail-on", "disagreement, lda")
+    return audit(tmp_path_factory.mktemp("weaker"), *words, learner="factored-boosting")
 
 
 def text_of(page):

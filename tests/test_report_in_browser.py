@@ -104,6 +104,7 @@ def hostile(tmp_path_factory):
         group=HOSTILE_GROUP,
         decision=HOSTILE_ALGORITHMS[0],
         algorithms={HOSTILE_ALGORITHMS[1]: "decisions"},
+        learner="factored-logit",
         draws=99,
         folds=2,
         title=f"{END} {SCRIPT}",

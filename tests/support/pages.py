@@ -10,10 +10,15 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from typer.testing import CliRunner
+
+from fairfrontier.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(
@@ -22,6 +27,8 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _RUN = {"python", "sh", "console"}
+TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1"}
+"""A terminal of fixed width."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,15 @@ class Block:
     text: str
     line: int
     not_run: str | None
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left: its exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
 
 
 def blocks(path):
@@ -84,14 +100,12 @@ def run_page(path, folder):
                 exec(compile("\n" * (block.line - 1) + block.text, str(path), "exec"), names)
             printed = output.getvalue()
         elif block.language == "sh":
-            done = _shell(block.text, folder)
-            assert done.returncode == 0, f"{where}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+            done = _run(block.text, folder)
+            assert done.code == 0, f"{where}: exit {done.code}\n{done.out}{done.err}"
         elif block.language == "console":
             for command, shown in _sessions(block.text):
-                done = _shell(command, folder)
-                assert same_with_gaps(done.stdout + done.stderr, shown), (
-                    f"{where}: printed was\n{done.stdout}{done.stderr}"
-                )
+                done = _run(command, folder)
+                assert same_with_gaps(done.out + done.err, shown), f"{where}: printed was\n{done.out}{done.err}"
         ran += block.language in _RUN
     return ran
 
@@ -108,11 +122,13 @@ def _sessions(text):
         yield "\n".join(lines[:length]), "\n".join(lines[length:])
 
 
-def _shell(command, folder):
-    """Run a command with the programs of this Python first in the path and a terminal of fixed width."""
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "COLUMNS": "100",
-        "NO_COLOR": "1",
-    }
-    return subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
+def _run(command, folder):
+    """Run a command in `folder`: the program alone in this process, which has loaded it; all else in a shell."""
+    line = command.replace("\\\n", " ").strip()
+    if line.startswith("fairfrontier ") and not set(line) & set(";|&<>$`*\n"):
+        with contextlib.chdir(folder):
+            done = CliRunner().invoke(app, shlex.split(line)[1:], env=TERMINAL)
+        return Done(done.exit_code, done.stdout, done.stderr)
+    environment = os.environ | TERMINAL | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
+    return Done(done.returncode, done.stdout, done.stderr)

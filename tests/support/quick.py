@@ -6,7 +6,7 @@ FEW = {"n_penalties": 20, "n_tuning_folds": 3}
 """The fewest penalties that may be tried, in few folds: options of the lassos."""
 QUICK = {"learner": "factored-logit", "learner_params": FEW}
 """Options of a fit."""
-FEW_BY_NAME = {"factored-logit": FEW, "factored-boosting": {"max_iter": 10}}
+FEW_BY_NAME = {"auto": {"max_iter": 10}, "factored-logit": FEW, "factored-boosting": {"max_iter": 10}}
 
 
 def quick_frontier(learner, **options):

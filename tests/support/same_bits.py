@@ -99,7 +99,8 @@ def of_reports(folder, n_jobs=None):
     page = render(record_of(ff, {"in use": in_use()}))
     X, y, g = people(200, seed=5)
     table = pd.DataFrame(X, columns=["age", "income", "visits"]).assign(sex=g, ill=y, chosen=in_use())
-    request = AuditRequest(data="people.csv", outcome="ill", group="sex", decision="chosen", draws=99, folds=2)
+    settings = {"data": "people.csv", "outcome": "ill", "group": "sex", "decision": "chosen", "draws": 99, "folds": 2}
+    request = AuditRequest(**settings, learner="factored-logit")
     plan = make_plan(TableFile(table, "people.csv", "0" * 64), request)
     audit = run_audit(plan, n_jobs=n_jobs, created=CREATED)
     texts = {"record": json.dumps(record), "page": page, "audit": audit.record.to_json()}

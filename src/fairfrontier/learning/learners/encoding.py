@@ -35,7 +35,7 @@ class NumberColumn:
     kind : Kind
         Number, date or duration.
     fill : float
-        Stands for missing values: the median of the training rows.
+        Stands for missing values: the median of the training rows; NaN if they stay missing.
     gaps : bool
         Whether values are missing in the training rows, so that an indicator says where.
     first : bool
@@ -149,7 +149,8 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         empty = NumberColumn(name, kind, 0.0, False, first)
         values = empty.read(column)
         gaps = np.isnan(values)
-        self.numbers_.append(NumberColumn(name, kind, float(np.median(values[~gaps])), bool(gaps.any()), first))
+        fill = np.nan if self.native else float(np.median(values[~gaps]))
+        self.numbers_.append(NumberColumn(name, kind, fill, bool(gaps.any()), first))
 
     def transform(self, X: Table) -> Any:
         """Return the covariates as a float array; as a frame if ``native`` and there are categories."""
@@ -318,7 +319,9 @@ def _coded(column: pd.Series, outcomes: Iterable[Any]) -> bool:
 
 
 def _column(X: Table, name: Any) -> pd.Series:
-    return X[name] if isinstance(X, pd.DataFrame) else pd.Series(np.asarray(X[:, name], dtype=np.float64))
+    if isinstance(X, pd.DataFrame):
+        return X[name]
+    return pd.Series(np.asarray(X[:, name], dtype=np.float64), copy=False)
 
 
 def _is_text(column: pd.Series) -> bool:
