@@ -43,15 +43,18 @@ def added_variance(functions: Sequence[Attainable], q: FloatArray, n_folds: int)
     before squaring.
     """
     s, n_rep = functions[0].scores, len(functions)
-    unit = np.arange(len(s.dl)) if s.clusters is None else s.clusters
-    n_units = int(unit.max()) + 1
-    score = s.weight * s.dl / s.weight_sums[s.group]
-    added = np.empty((len(q), 2, 2))
+    added = np.zeros((len(q), 2, 2))
     for k, direction in enumerate(q):
         chance = sum(np.asarray(f.selected(direction), dtype=np.float64) for f in functions) / n_rep
+        rows = np.flatnonzero((chance > 0.0) & (chance < 1.0))
+        chance, group = chance[rows], s.group[rows]
         # share of the pairs of repetitions that disagree: 2 c (R - c) / (R (R - 1)) with c of R that select
         disagreeing = 2.0 * chance * (1.0 - chance) * n_rep / (n_rep - 1)
-        moved = score * np.sqrt(np.maximum(disagreeing, 0.0))
-        sums = [np.bincount(unit[s.group == g], moved[s.group == g], n_units) for g in (0, 1)]
-        added[k] = [[one @ other for other in sums] for one in sums]
+        moved = s.weight[rows] * s.dl[rows] / s.weight_sums[group] * np.sqrt(disagreeing)
+        if s.clusters is None:
+            added[k] = np.diag(np.bincount(group, moved**2, 2))
+        else:
+            unit = np.unique(s.clusters[rows], return_inverse=True)[1]
+            sums = np.bincount(2 * unit + group, moved, 2 * len(rows)).reshape(-1, 2)
+            added[k] = sums.T @ sums
     return len(s.dl) * disagreement_factor(n_folds) * added
