@@ -45,7 +45,7 @@ def added_variance(functions: Sequence[Attainable], q: FloatArray, n_folds: int)
     s, n_rep = functions[0].scores, len(functions)
     added = np.zeros((len(q), 2, 2))
     for k, direction in enumerate(q):
-        chance = sum(np.asarray(f.selected(direction), dtype=np.float64) for f in functions) / n_rep
+        chance = np.sum([f.selected(direction) for f in functions], axis=0) / n_rep
         rows = np.flatnonzero((chance > 0.0) & (chance < 1.0))
         chance, group = chance[rows], s.group[rows]
         # share of the pairs of repetitions that disagree: 2 c (R - c) / (R (R - 1)) with c of R that select
