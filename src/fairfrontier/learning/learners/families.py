@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -18,6 +16,7 @@ from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline
 
+from ..boosting.trees import BoostedTreesClassifier, BoostedTreesRegressor
 from ..folds import deal_training_rows
 from ..lasso.logistic import L1LogisticRegression
 from .encoding import NumericColumns
@@ -148,11 +147,10 @@ def boosting_family(
         "max_leaf_nodes": max_leaf_nodes,
         "min_samples_leaf": min_samples_leaf,
         "l2_regularization": l2_regularization,
-        "early_stopping": False,
     }
     return Family(
-        _model(HistGradientBoostingClassifier(**options), native=True),
-        _model(HistGradientBoostingRegressor(**options), native=True),
+        _model(BoostedTreesClassifier(**options), native=True),
+        _model(BoostedTreesRegressor(**options), native=True),
         grid=() if max_iter else tuple({"model__max_iter": m} for m in (10, 20, 40, 80, 160, 320)),
         grows=True,
     )
