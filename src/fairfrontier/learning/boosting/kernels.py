@@ -41,7 +41,7 @@ def add_rows(histogram: FloatArray, bins: IntArray, rows: IntArray, gradient: Fl
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _scan(column: FloatArray, order: IntArray, total: FloatArray, l2: float, min_rows: int) -> tuple[float, int]:
-    """Return the largest G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) along an order of bins, and how many bins are left then.
+    """Return the largest G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) along an order of bins, and the number left.
 
     Parameters
     ----------

@@ -139,6 +139,9 @@ class Family:
         be fitted on from one to the next (``warm_start``). The search then ends at the first stage that is worse.
     codes : tuple of columns
         Integers known to be codes of categories, for estimators that begin with `NumericColumns`.
+    held_out : callable or None
+        For classifiers that tune themselves with ``model__keep_held_out``: reads from a fitted one the probabilities of
+        every row by the fit without its fold, or None.
     """
 
     classifier: Any
@@ -148,6 +151,7 @@ class Family:
     grid: tuple[Mapping[str, Any], ...] = ()
     grows: bool = False
     codes: tuple[Any, ...] = ()
+    held_out: Callable[[Any], FloatArray | None] | None = None
 
     @property
     def takes_gaps(self) -> bool:
@@ -274,19 +278,30 @@ class Family:
             tuning, inner = family._search(table, v, w, seed, together)
             model = family._fit_encoded(table, v, w, seed, tuning, together)
         else:
-            model = family._fit_encoded(table, v, w, seed, None, together)
-            fixed = None if self.tuned_parameters is None else self.tuned_parameters(model.estimator)
-            parts = _inner_parts(v, seed, together)
-            inner = _predict_parts(
-                [
-                    family._fit_encoded(*_take(table, v, w, train), seed, fixed, _some(together, train))
-                    for train, _ in parts
-                ],
-                parts,
-                table,
-                v,
-            )
+            model, inner = family._fit_and_hold_out(table, v, w, seed, together)
         return encoded.whole(model), _spread(inner, used, len(z))
+
+    def _fit_and_hold_out(
+        self,
+        X: Features,
+        z: FloatArray,
+        weight: FloatArray | None,
+        seed: np.random.SeedSequence,
+        clusters: IntArray | None,
+    ) -> tuple[FittedModel, GroupPrediction]:
+        """Fit a model that tunes itself, if it is tuned at all, and predict each row by a model without its fold."""
+        keep = {"model__keep_held_out": True} if self.held_out is not None and self.classifier is not None else None
+        model = self._fit_encoded(X, z, weight, seed, keep, clusters)
+        if keep and self.held_out is not None:
+            found = self.held_out(model.estimator)
+            if found is not None and model.values is not None:
+                return model, GroupPrediction(found @ model.values, model.values, found)
+        fixed = None if self.tuned_parameters is None else self.tuned_parameters(model.estimator)
+        parts = _inner_parts(z, seed, clusters)
+        models = [
+            self._fit_encoded(*_take(X, z, weight, rows), seed, fixed, _some(clusters, rows)) for rows, _ in parts
+        ]
+        return model, _predict_parts(models, parts, X, z)
 
     def _search(
         self,

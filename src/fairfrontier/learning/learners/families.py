@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline
 
+from ...arrays import FloatArray
 from ..boosting.trees import BoostedTreesClassifier, BoostedTreesRegressor
 from ..folds import deal_training_rows
 from ..lasso.logistic import L1LogisticRegression
@@ -34,6 +35,13 @@ def _tuned_parameters(fitted: Pipeline) -> dict[str, Any]:
     return {"model": Lasso(alpha=float(model.alpha_), tol=model.tol, max_iter=model.max_iter)}
 
 
+def _held_out(fitted: Pipeline) -> FloatArray | None:
+    """Take what a logistic regression kept of its folds out of it."""
+    model = fitted.named_steps["model"]
+    found, model.held_out_ = model.held_out_, None
+    return None if found is None else np.asarray(found)
+
+
 def logit_family(
     penalty: float | None,
     n_penalties: int,
@@ -43,7 +51,7 @@ def logit_family(
 ) -> Family:
     """L1 logistic regression for classes, and a regressor for outcomes of many values if one is given."""
     classifier = L1LogisticRegression(penalty, n_penalties, n_tuning_folds, adaptive=adaptive)
-    return Family(_model(classifier), regressor, tuned_parameters=_tuned_parameters)
+    return Family(_model(classifier), regressor, tuned_parameters=_tuned_parameters, held_out=_held_out)
 
 
 class _LassoCV(LassoCV):  # type: ignore[misc]
