@@ -1,8 +1,8 @@
-"""Study of the default learner on public tables: losses of its candidates, verdicts over seeds, coherence of the points.
+"""Study of the default learner on public tables: losses of its candidates, verdicts over seeds, coherence of points.
 
-Half of the rows of a table, drawn once, train a logistic regression and a boosting classifier; their decisions about the
-other half are tested with default settings, seed by seed. One line of the store belongs to one table, learner and seed:
-losses out of fold, seconds, and for `auto` verdicts, p-values, and whether listed points contradict each other.
+Half of the rows of a table, drawn once, train a logistic regression and a boosting classifier; their decisions about
+the other half are tested with default settings, seed by seed. One line of the store belongs to one table, learner and
+seed: losses out of fold, seconds, and for `auto` verdicts, p-values, and whether listed points contradict each other.
 
     cd tests; python -m support.tables_study STORE.csv 10 3  # seeds of auto, seeds of its candidates
     cd tests; python -m support.tables_study STORE.csv 10 3 german_credit,student_performance
@@ -86,7 +86,7 @@ def one_fit(seed, n, design):
             test = ff.test_lda(decisions[label]) if learner == "auto" else None
             line[f"{label} | verdict"] = "" if test is None else test.verdict
             line[f"{label} | p"] = np.nan if test is None else test.robust_p_value
-            line[f"{label} | feasibility p"] = np.nan if test is None else test.feasibility_p_value
+            line[f"{label} | feasibility p"] = np.nan if test is None else test.evidence.feasibility_p_value
         found = ff.contradictions_
         line["contradictions"] = len(found)
         line["message shown"] = all(sentence in ff.summary() for one in found for sentence in one.sentences())
