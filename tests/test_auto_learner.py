@@ -10,6 +10,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import Pipeline
 
 from fairfrontier import FairFrontier
+from fairfrontier.audit import AuditRequest, make_plan
+from fairfrontier.audit.table import TableFile
 from fairfrontier.data.sample import make_sample
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.learning.cross_fitting import cross_fit
@@ -28,6 +30,7 @@ from fairfrontier.learning.learners.encoding import GroupedTable, PooledColumns
 from fairfrontier.learning.learners.estimators import TUNING_FOLDS
 from fairfrontier.learning.learners.families import boosting_family
 from fairfrontier.learning.learners.pooled import PooledLearner, pooled_family
+from fairfrontier.report.parts import learner as learner_record
 from fairfrontier.results import LearnerReport
 
 SEED = np.random.SeedSequence(5)
@@ -159,11 +162,11 @@ def plain_weights(inner, target, weight):
 @pytest.mark.parametrize("n_groups", [2, 3])
 def test_candidates_are_weighted_by_their_inner_errors(n_groups):
     data, new = rows(900, n_groups), rows(80, n_groups, seed=3).X
-    learner = auto_of_two()
-    names = learner.components(n_groups)
+    ours = auto_of_two()
+    names = ours.components(n_groups)
     seeds = child_seeds(SEED, len(names))
-    parts = {name: learner.fit(name, data, seed).predict(new) for name, seed in zip(names, seeds, strict=True)}
-    prediction = learner.combine(parts)
+    parts = {name: ours.fit(name, data, seed).predict(new) for name, seed in zip(names, seeds, strict=True)}
+    prediction = ours.combine(parts)
     logit, trees = parts["group logit"], parts["group trees"]
 
     def shares(found):  # the model predicts G - 1 - g
@@ -269,6 +272,15 @@ def test_the_report_prints_pickles_and_stands_in_the_summary(fitted):
         assert line in fitted.summary()
 
 
+def test_the_record_and_the_page_have_every_candidate(fitted, tmp_path):
+    found, table = learner_record(fitted).candidates, fitted.learner_report_.candidates
+    assert [line.candidate for line in found] == list(table["candidate"])
+    assert [line.weight for line in found] == list(table["weight"])
+    page = fitted.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count("<td>separate boosting</td>") == 2
+    assert "Candidates that the learner weighs" in page
+
+
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
 def test_a_learner_without_candidates_has_its_losses():
     X, y, group = make_liu_molinari(240, design="skewed", random_state=1)
@@ -282,6 +294,20 @@ def test_a_learner_without_candidates_has_its_losses():
     expected = quality[quality["group"] == 1]["log_loss"].mean()
     assert report.losses.loc[1, "loss"] == pytest.approx(expected)
     assert "Candidates" not in ff.summary()
+
+
+def test_the_plan_of_an_audit_names_the_candidates():
+    table = pd.DataFrame({"x": np.arange(40.0), "sex": ["f", "m"] * 20, "y": [0, 0, 1, 1] * 10, "d": [0, 1] * 20})
+    request = AuditRequest(data="people.csv", outcome="y", group="sex", decision="d")
+    line = next(
+        line
+        for line in make_plan(TableFile(table, "people.csv", "0" * 64), request).lines()
+        if line.startswith("Learner")
+    )
+    assert line == (
+        "Learner     auto, which weighs separate logit, separate boosting, pooled logit, pooled boosting by their "
+        "errors on inner folds"
+    )
 
 
 def test_a_rule_of_the_default_learner_predicts_frames_with_text():

@@ -260,16 +260,38 @@ def test_folds_are_stratified_and_random():
 
 def held_out_rows(monkeypatch, *data, clusters, **options):
     """Rows that each tuning fold holds out, and the model."""
-    held, original = [], l1_logistic._held_out_loss
+    held, original = [], l1_logistic._HeldOut
 
     def record(design, held_out, *rest):
         held.append(np.flatnonzero(held_out))
         return original(design, held_out, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(l1_logistic, "_held_out_loss", record)
+        patch.setattr(l1_logistic, "_HeldOut", record)
         model = L1LogisticRegression(n_penalties=20, random_state=0, **options).fit(*data, clusters=clusters)
     return held, model
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_held_out_rows_are_predicted_by_the_fit_of_the_other_folds(adaptive):
+    X, y, weight = three_classes(n=240, p=4)
+    options = {"n_penalties": 20, "adaptive": adaptive, "random_state": 0}
+    model = L1LogisticRegression(n_tuning_folds=3, keep_held_out=True, **options).fit(X, y, weight)
+    fold = _stratified_folds(np.unique(y, return_inverse=True)[1], 3, np.random.default_rng(0))
+    for m in range(3):
+        others = fold != m
+        own = L1LogisticRegression(model.penalty_, tol=1e-8, **options).fit(X[others], y[others], weight[others])
+        # the folds are standardised by the whole sample, and solved to a wider tolerance
+        np.testing.assert_allclose(model.held_out_[~others], own.predict_proba(X[~others]), atol=0.02)
+    assert L1LogisticRegression(n_tuning_folds=3, **options).fit(X, y, weight).held_out_ is None
+
+
+def test_classes_absent_from_the_other_folds_are_held_out_with_probability_zero():
+    X, y, _ = three_classes(n=90, p=3)
+    y = np.where(np.arange(90) == 7, 9, y)
+    model = L1LogisticRegression(n_penalties=20, n_tuning_folds=3, keep_held_out=True, random_state=0).fit(X, y)
+    assert model.held_out_[7, list(model.classes_).index(9)] == 0.0
+    np.testing.assert_allclose(model.held_out_.sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize(("n_clusters", "n_folds"), [(40, 10), (3, 3), (2, 2)])

@@ -67,7 +67,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     loss : {"classification", "squared"}, callable ``loss(d, y)`` or Loss
         What a decision d in {0, 1} costs when the outcome is y.
     learner : str, scikit-learn classifier or regressor, or Learner
-        How the nuisance functions are learned; names are listed in `fairfrontier.learning.learners.PRESETS`.
+        How the nuisance functions are learned; names are listed in `fairfrontier.learning.learners.PRESETS`. The
+        default "auto" weighs logistic regression and boosting, in each group by itself and in one model of all groups.
     n_folds, n_rep : int
         Folds of the cross-fitting and its repetitions; with several repetitions medians are reported, and the robust
         test averages over them.
@@ -148,7 +149,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         loss: str | Loss | Callable[..., Any] = "classification",
-        learner: Any = "logit-lasso",
+        learner: Any = "auto",
         *,
         n_folds: int = 5,
         n_rep: int = 1,

@@ -10,6 +10,7 @@ One replication draws a sample of a design, learns the nuisance functions once, 
 
     cd tests; python -m support.lda_study 1000 1000 STORE.csv        # n, replications
     cd tests; python -m support.lda_study 1000 300 OTHER.csv auto    # another learner, left as it is
+    cd tests; python -m support.lda_study 1000 300 CODES.csv auto codes  # a design with integer codes of categories
 """
 
 import sys
@@ -28,6 +29,7 @@ from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
 from fairfrontier.inference.lda.evidence import lda_evidence
 from fairfrontier.learning.cross_fitting import cross_fit
+from support import coded_design
 from support.study_store import KEYS, run_replications
 
 DIRECTIONS = unit_circle(6, np.pi, 1.5 * np.pi, endpoint=True)
@@ -35,7 +37,19 @@ UTILITARIAN = np.array([-1.0, -1.0])
 DISTORTIONS = ("none", "halved", "quartered", "shuffled", "mean")
 
 
+def draw(n, design, rng):
+    """Rows of a design: covariates, outcome and group."""
+    return coded_design.make_coded(n, rng) if design == "codes" else make_liu_molinari(n, design, rng)
+
+
+def population(design):
+    """Population values of a design."""
+    return coded_design.coded_truth() if design == "codes" else liu_molinari_truth(design)
+
+
 def success_probabilities(X, design):
+    if design == "codes":
+        return coded_design.success_probabilities(X)
     x = X.to_numpy()
     if design == "balanced":
         return expit(x[:, 0] + x[:, 1] + 0.5 * x[:, 2]), expit(-x[:, 0] - 0.5 * x[:, 1] + x[:, 3])
@@ -43,8 +57,11 @@ def success_probabilities(X, design):
 
 
 @cache
-def status_quo():
-    """The logistic regression trained once on 5,000 rows of each design."""
+def status_quo(design=None):
+    """The logistic regression trained once on 5,000 rows of each published design, or of the one with codes."""
+    if design == "codes":
+        X, y, _ = coded_design.make_coded(5000, np.random.default_rng([7, 2]))
+        return LogisticRegression(C=np.inf, max_iter=1000).fit(X, y)
     one, other = make_liu_molinari(5000, "balanced", [7, 0]), make_liu_molinari(5000, "skewed", [7, 1])
     model = LogisticRegression(C=np.inf, max_iter=1000)
     return model.fit(pd.concat([one.X, other.X]), np.concatenate([one.y, other.y]))
@@ -65,9 +82,9 @@ def distort(t, how, column, rng):
 
 def replicate(number, n, design, model, learner="factored-logit", n_boot=500, distortions=DISTORTIONS):
     """One replication; returns rows (distortion, hypothesis, method, p-value)."""
-    rng = np.random.default_rng([n, number, design == "skewed"])
-    X, y, group = make_liu_molinari(n, design, rng)
-    truth = liu_molinari_truth(design)
+    rng = np.random.default_rng([n, number, ("balanced", "skewed", "codes").index(design)])
+    X, y, group = draw(n, design, rng)
+    truth = population(design)
     sample = make_sample(X, y, group)
     l0 = y.astype(float)
     dl = 1.0 - 2.0 * l0
@@ -101,18 +118,18 @@ COLUMNS = (*KEYS, "nuisance", "hypothesis", "method", "p_value")
 
 def one_replication(number, n, design):
     """One replication as one line."""
-    return one_line(pd.DataFrame(replicate(number, n, design, status_quo()), columns=COLUMNS))
+    return one_line(pd.DataFrame(replicate(number, n, design, status_quo(design)), columns=COLUMNS))
 
 
 def one_replication_of(learner, number, n, design):
     """One replication of another learner, whose predictions are left as they are, as one line."""
-    rows = replicate(number, n, design, status_quo(), learner, distortions=("none",))
+    rows = replicate(number, n, design, status_quo(design), learner, distortions=("none",))
     return one_line(pd.DataFrame(rows, columns=COLUMNS))
 
 
-def run_study(n, replications, n_jobs=2, store=None, learner=None):
-    """All replications of both designs: rejection rates at 5% by design, nuisance, hypothesis and method."""
-    tasks = [(k, n, design) for k in range(replications) for design in ("balanced", "skewed")]
+def run_study(n, replications, n_jobs=2, store=None, learner=None, designs=("balanced", "skewed")):
+    """All replications of the designs: rejection rates at 5% by design, nuisance, hypothesis and method."""
+    tasks = [(k, n, design) for k in range(replications) for design in designs]
     one = one_replication if learner is None else partial(one_replication_of, learner)
     return rejection_rates(run_replications(one, tasks, n_jobs, store))
 
@@ -132,9 +149,10 @@ def rejection_rates(wide, alpha=0.05):
     return rates.reorder_levels(["design", "nuisance", "method", "hypothesis"]).sort_index()
 
 
-def main(n, replications, store, learner=None):
+def main(n, replications, store, learner=None, designs="balanced,skewed", n_jobs=2):
     """Continue a store up to a number of replications and print the rejection rates."""
-    print(run_study(int(n), int(replications), store=store, learner=learner).unstack().round(3).to_string())
+    found = run_study(int(n), int(replications), int(n_jobs), store, learner, tuple(designs.split(",")))
+    print(found.unstack().round(3).to_string())
 
 
 if __name__ == "__main__":

@@ -103,7 +103,15 @@ class AuditPlan:
         if inputs.score is not None:
             how = "used" if self.request.score_as_feature else "not used"
             lines.append(f"            The score is {how} as a covariate; the verdict is shown both ways.")
-        return lines
+        return [*lines, f"Learner     {self._learner()}"]
+
+    def _learner(self) -> str:
+        """Name the learner that determines the verdict, and the candidates that it weighs."""
+        from ..learning.learners import resolve_learner  # heavy: only when a plan is shown
+
+        candidates = resolve_learner(self.request.learner).candidate_names
+        weighs = f", which weighs {', '.join(candidates)} by their errors on inner folds" if candidates else ""
+        return f"{self.request.learner}{weighs}"
 
     def _left_out(self) -> list[str]:
         account = self.account

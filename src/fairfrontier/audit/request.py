@@ -73,7 +73,7 @@ class AuditRequest:
     positive: str | None = _option(None, "Label of the outcome that counts as 1.")
     score_as_feature: bool = _option(False, "Whether rules may use the score as a covariate.")
     loss: str = _option("classification", "Loss: classification or squared.")
-    learner: str = _option("factored-logit", "Learner that determines the verdict, by name.")
+    learner: str = _option("auto", "Learner that determines the verdict, by name.")
     folds: int = _option(5, "Number of folds of the cross-fitting.")
     repetitions: int = _option(1, "Number of repetitions of the cross-fitting.")
     draws: int = _option(1000, "Number of bootstrap draws.")

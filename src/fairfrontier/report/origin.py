@@ -180,6 +180,22 @@ class FoldQuality:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateRecord:
+    """How a candidate of the learner did on inner folds of the training rows; means over folds and repetitions."""
+
+    modelled: str
+    """What it models: the group, or the loss difference within a group."""
+    candidate: str
+    """The candidate."""
+    loss: float | None
+    """Log loss, or squared error where a candidate gives no probabilities."""
+    weight: Annotated[float, Limits(minimum=0, maximum=1)]
+    """Its weight in the mean of all candidates."""
+    first_in_folds: Count
+    """In how many folds its weight was the largest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerRecord:
     """How well the learner predicts out of fold."""
 
@@ -189,6 +205,8 @@ class LearnerRecord:
     """Whether the predictions were supplied from outside."""
     quality: tuple[FoldQuality, ...]
     """One entry per group, repetition and fold."""
+    candidates: tuple[CandidateRecord, ...]
+    """The candidates that the learner weighs; empty for other learners."""
     sentences: Texts
     """The same in words."""
     conditions: Texts

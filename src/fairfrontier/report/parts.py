@@ -28,7 +28,7 @@ from ..inference.lda.witness import Witness
 from ..rules.alternatives import Alternatives
 from .agreement import Effort, other_runs
 from .findings import Findings
-from .origin import Data, FoldQuality, LearnerRecord, RequestRecord, Settings, Source
+from .origin import CandidateRecord, Data, FoldQuality, LearnerRecord, RequestRecord, Settings, Source
 from .record import (
     AlgorithmRecord,
     AlternativeRecord,
@@ -165,6 +165,16 @@ def learner(ff: FairFrontier) -> LearnerRecord:
                 mean_log_loss=finite(line["mean_log_loss"]),
             )
             for line in quality.to_dict("records")
+        ),
+        candidates=tuple(
+            CandidateRecord(
+                modelled=str(line["modelled"]),
+                candidate=str(line["candidate"]),
+                loss=finite(line["loss"]),
+                weight=float(line["weight"]),
+                first_in_folds=int(line["folds with the largest weight"]),
+            )
+            for line in ff.learner_report_.candidates.to_dict("records")
         ),
         sentences=tuple(explain_learner(quality, ff.groups_)),
         conditions=tuple(ff.diagnostics_.lines()),

@@ -89,7 +89,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         loss: str | Loss | Callable[..., Any] = "classification",
-        learner: Any = "logit-lasso",
+        learner: Any = "auto",
         weights: Weights = None,
         capacity: float | None = None,
         *,

@@ -127,7 +127,7 @@ numeric, n_folds, n_jobs, random_state
     def __init__(
         self,
         loss: str | Loss | Callable[..., Any] = "classification",
-        learner: Any = "logit-lasso",
+        learner: Any = "auto",
         weights: Weights = None,
         capacity: float | None = None,
         *,

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
@@ -62,6 +63,8 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Seed of the tuning folds.
     adaptive : bool, default False
         Whether to make the second fit, which drops more of the noise and shrinks strong signals less.
+    keep_held_out : bool, default False
+        Whether to keep what the folds of the cross-validation predict at the penalty chosen.
 
     Attributes
     ----------
@@ -78,6 +81,8 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     cv_log_loss_ : array or None
         Cross-validated log loss at each of `penalties_`. Rows whose class is absent from the rest of the
         folds are left out of it; not a number if these are all rows, and the penalty is the largest then.
+    held_out_ : (n, K) array or None
+        If asked for and tuned: class probabilities of every row, by the fit without its fold.
     n_iter_ : int
         Newton steps taken by the fits on all rows.
     n_features_in_ : int
@@ -99,6 +104,7 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     penalty_: float
     penalties_: FloatArray
     cv_log_loss_: FloatArray | None
+    held_out_: FloatArray | None
     n_iter_: int
     n_features_in_: int
 
@@ -111,6 +117,7 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         max_iter: int = 200,
         random_state: Any = None,
         adaptive: bool = False,
+        keep_held_out: bool = False,
     ) -> None:
         self.penalty = penalty
         self.n_penalties = n_penalties
@@ -119,6 +126,7 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.max_iter = max_iter
         self.random_state = random_state
         self.adaptive = adaptive
+        self.keep_held_out = keep_held_out
 
     def fit(
         self,
@@ -144,7 +152,7 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 f"y must have at most {MAX_CLASSES} distinct labels, not {len(self.classes_)}; "
                 "for a continuous outcome use a regression.",
             )
-        self.penalties_, self.cv_log_loss_, self.n_iter_ = np.empty(0), None, 0
+        self.penalties_, self.cv_log_loss_, self.held_out_, self.n_iter_ = np.empty(0), None, None, 0
         self.penalty_ = np.inf if self.penalty is None else float(self.penalty)
         if len(self.classes_) == 1:
             self.coef_, self.intercept_ = np.zeros((1, self.n_features_in_)), np.zeros(1)
@@ -187,19 +195,28 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         fold = _stratified_folds(design.label, self.n_tuning_folds, generator, clusters)
         path, converged = _solution_path(problem, penalties, path_tol)
         self.penalties_ = penalties[: len(path)]
-        loss, counted = np.zeros(len(path)), 0.0
-        for m in range(fold.max() + 1):
-            fold_loss, fold_weight, fold_converged = _held_out_loss(
-                design, fold == m, self.penalties_, path_tol, self.max_iter
-            )
-            loss += fold_loss
-            counted += fold_weight
-            converged = converged and fold_converged
+        folds = [_HeldOut(design, fold == m, self.max_iter) for m in range(fold.max() + 1)]
+        for held in folds:
+            converged = held.descend(self.penalties_, path_tol) and converged
+        counted = sum(held.counted_weight for held in folds)
+        loss = np.sum([held.loss for held in folds], axis=0)
         self.cv_log_loss_ = loss / counted if counted > 0.0 else np.full(len(path), np.nan)
         best = int(np.argmin(self.cv_log_loss_))
         self.penalty_ = float(self.penalties_[best])
+        if self.keep_held_out:
+            self.held_out_ = np.zeros((n, len(self.classes_)))
+            for held in folds:
+                self.held_out_[np.ix_(held.rows, held.present)] = self._predict_held_out(held, best)
         problem.move_to(path[best])
         return self._finish(problem, self.penalty_) and converged
+
+    def _predict_held_out(self, held: "_HeldOut", best: int) -> FloatArray:
+        """Class probabilities of the rows of a fold by the fit of the others, at one of the penalties tried."""
+        coefficient = held.path[best]
+        if self.adaptive and len(held.present) > 1:
+            held.problem.move_to(coefficient)
+            coefficient, _ = self._fit_again(held.problem)
+        return held.probabilities(coefficient)
 
     def _fit_again(self, first: PenalisedLoss) -> tuple[FloatArray, bool]:
         """Return the coefficients of the adaptive lasso, and whether their fit converged."""
@@ -282,30 +299,47 @@ def _solution_path(problem: PenalisedLoss, penalties: FloatArray, tol: float) ->
     return path, converged
 
 
-def _held_out_loss(
-    design: Design, held_out: BoolArray, penalties: FloatArray, tol: float, max_iter: int
-) -> tuple[FloatArray, float, bool]:
-    """Fit without the rows `held_out`; return their summed log loss per penalty and their weight.
+class _HeldOut:
+    """A fold of the cross-validation: the fit of the other rows along the penalties, and the loss of its own.
 
     Rows of a class that the other rows lack are not counted.
     """
-    loss = np.zeros(len(penalties))
-    present = np.unique(design.label[~held_out])
-    counted = np.flatnonzero(held_out & np.isin(design.label, present))
-    weight = design.weight[counted]
-    if len(present) == 1 or len(counted) == 0:
-        return loss, float(weight.sum()), True
-    problem = PenalisedLoss(design.subset(~held_out), max_iter)
-    columns = np.ascontiguousarray(design.columns[:, counted])
-    label = np.searchsorted(present, design.label[counted])
-    scores = np.empty((len(present), len(counted)))
-    probability = np.empty_like(scores)
-    converged = True
-    for i, penalty in enumerate(penalties):
-        converged = problem.minimise(penalty, tol) and converged
-        linear_scores(columns, problem.coefficient, scores)
-        loss[i] = log_loss(scores, label, weight, probability)
-    return loss, float(weight.sum()), converged
+
+    def __init__(self, design: Design, held_out: BoolArray, max_iter: int) -> None:
+        self.design, self.rows = design, np.flatnonzero(held_out)
+        self.present = np.unique(design.label[~held_out])
+        self.counted = np.flatnonzero(held_out & np.isin(design.label, self.present))
+        self.weight = design.weight[self.counted]
+        self.counted_weight = float(self.weight.sum())
+        self.problem = PenalisedLoss(design.subset(~held_out), max_iter)
+        self.path: list[FloatArray] = []
+        self.loss = np.zeros(0)
+
+    def descend(self, penalties: FloatArray, tol: float) -> bool:
+        """Fit at decreasing penalties; keep the solutions and the summed losses; return whether all converged."""
+        self.loss = np.zeros(len(penalties))
+        if len(self.present) == 1 or len(self.counted) == 0:
+            self.path = [self.problem.coefficient] * len(penalties)
+            return True
+        columns = np.ascontiguousarray(self.design.columns[:, self.counted])
+        label = np.searchsorted(self.present, self.design.label[self.counted])
+        scores = np.empty((len(self.present), len(self.counted)))
+        probability = np.empty_like(scores)
+        converged = True
+        for i, penalty in enumerate(penalties):
+            converged = self.problem.minimise(penalty, tol) and converged
+            linear_scores(columns, self.problem.coefficient, scores)
+            self.loss[i] = log_loss(scores, label, self.weight, probability)
+            self.path.append(self.problem.coefficient.copy())
+        return converged
+
+    def probabilities(self, coefficient: FloatArray) -> FloatArray:
+        """Class probabilities (m, K) of all rows of the fold, for the classes that the other rows have."""
+        if len(self.present) == 1:
+            return np.ones((len(self.rows), 1))
+        scores = np.empty((len(self.present), len(self.rows)))
+        linear_scores(np.ascontiguousarray(self.design.columns[:, self.rows]), coefficient, scores)
+        return np.ascontiguousarray(softmax(scores, axis=0).T)
 
 
 def _stratified_folds(

@@ -129,6 +129,11 @@ class AutoLearner(Learner):
     name: str
     candidates: tuple[Candidate, ...]
 
+    @property
+    def candidate_names(self) -> tuple[str, ...]:
+        """Every kind of model, in each group by itself and in one model of all groups."""
+        return tuple(f"{what} {kind.name}" for what in (SEPARATE, POOLED) for kind in self.candidates)
+
     def components(self, n_groups: int) -> tuple[Component, ...]:
         """For each kind of model: the group, the loss difference in separate models, and in one."""
         return tuple(f"{what} {kind.name}" for what in (GROUP, SEPARATE, POOLED) for kind in self.candidates)
@@ -154,8 +159,7 @@ class AutoLearner(Learner):
     def combine(self, parts: Mapping[Component, Any]) -> Prediction:
         """Weigh the candidates of each factor, and multiply the factors."""
         of_group: dict[str, Validated] = {kind.name: parts[f"{GROUP} {kind.name}"] for kind in self.candidates}
-        names = [f"{what} {kind.name}" for what in (SEPARATE, POOLED) for kind in self.candidates]
-        of_loss: dict[str, Validated] = {name: parts[name] for name in names}
+        of_loss: dict[str, Validated] = {name: parts[name] for name in self.candidate_names}
         n_groups = len(next(iter(of_loss.values())).predictions)
         weights = _weights_of_group(list(of_group.values()), n_groups)
         p = np.sum(

@@ -137,6 +137,11 @@ class Learner(ABC):
         """Whether missing covariates are fine, as far as the learner knows."""
         return True
 
+    @property
+    def candidate_names(self) -> tuple[str, ...]:
+        """Candidates for the loss difference that the learner weighs; none for most learners."""
+        return ()
+
     @abstractmethod
     def components(self, n_groups: int) -> tuple[Component, ...]:
         """Return the components for samples of ``n_groups`` groups: names, or the code of the group modelled."""

@@ -108,7 +108,8 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Centre and scale every resulting column by its (weighted) training mean and standard deviation.
     native : bool
         For models that take missing numbers and categories as they are, such as scikit-learn's histogram boosting:
-        missing numbers stay NaN, and categories become columns of pandas categories, if there are any.
+        missing numbers stay NaN, and a category becomes one column, the position of the level or NaN;
+        `level_positions` says which columns these are.
     codes : tuple of columns
         Columns of integers known to be codes beforehand, as `codes_among` finds them.
     """
@@ -152,10 +153,14 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         fill = np.nan if self.native else float(np.median(values[~gaps]))
         self.numbers_.append(NumberColumn(name, kind, fill, bool(gaps.any()), first))
 
-    def transform(self, X: Table) -> Any:
-        """Return the covariates as a float array; as a frame if ``native`` and there are categories."""
-        if self.native and self.levels_:
-            return self._native(X)
+    @property
+    def level_positions(self) -> tuple[int, ...]:
+        """Positions of the columns of levels among those that a ``native`` encoder makes; empty for others."""
+        first = len(self.numbers_)
+        return tuple(range(first, first + len(self.levels_))) if self.native else ()
+
+    def transform(self, X: Table) -> FloatArray:
+        """Return the covariates as a float array."""
         values = self._numbers(X)
         return (values - self.mean_) / self.scale_ if self.standardise else values
 
@@ -181,24 +186,16 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ]
         parts = [numbers if self.native else self._filled(numbers), *(gap[:, None].astype(float) for gap in missing)]
         for column in self.levels_:
-            position = column.read(_column(X, column.name))
-            parts.append(np.asarray(position[:, None] == np.arange(column.n_levels), dtype=np.float64))
+            position = column.read(_column(X, column.name))[:, None]
+            if self.native:
+                parts.append(np.where(position >= 0, position, np.nan))
+            else:
+                parts.append(np.asarray(position == np.arange(column.n_levels), dtype=np.float64))
         return np.hstack(parts)
 
     def _filled(self, values: FloatArray) -> FloatArray:
         gaps = np.isnan(values)
         return np.where(gaps, [column.fill for column in self.numbers_], values) if gaps.any() else values
-
-    def _native(self, X: Table) -> pd.DataFrame:
-        """Return a frame of numbers, NaN where one is missing, and of categories."""
-        self._check(X)
-        columns: dict[str, Any] = {
-            f"n{j}": column.read(_column(X, column.name)) for j, column in enumerate(self.numbers_)
-        }
-        for j, level in enumerate(self.levels_):
-            position = level.read(_column(X, level.name))
-            columns[f"c{j}"] = pd.Categorical.from_codes(position, categories=pd.RangeIndex(level.n_levels))
-        return pd.DataFrame(columns)
 
     def _check(self, X: Table) -> None:
         if isinstance(X, pd.DataFrame) != self.named_:
@@ -281,12 +278,10 @@ class PooledColumns(NumericColumns):
             self.centre_ = np.average(super().transform(X.X), axis=0, weights=sample_weight)
         return self
 
-    def transform(self, X: GroupedTable) -> Any:  # type: ignore[override]
-        """Return covariates and groups as a float array; as a frame if ``native`` and there are categories."""
+    def transform(self, X: GroupedTable) -> FloatArray:  # type: ignore[override]
+        """Return covariates and groups as a float array."""
         numbers = super().transform(X.X)
         member = np.asarray(X.group[:, None] == np.arange(X.n_groups), dtype=np.float64)
-        if isinstance(numbers, pd.DataFrame):
-            return numbers.assign(**{f"g{code}": column for code, column in enumerate(member.T)})
         if not self.interactions:
             return np.hstack([numbers, member])
         centred = numbers - self.centre_

@@ -139,6 +139,9 @@ class Family:
         be fitted on from one to the next (``warm_start``). The search then ends at the first stage that is worse.
     codes : tuple of columns
         Integers known to be codes of categories, for estimators that begin with `NumericColumns`.
+    held_out : callable or None
+        For classifiers that tune themselves with ``model__keep_held_out``: reads from a fitted one the probabilities of
+        every row by the fit without its fold, or None.
     """
 
     classifier: Any
@@ -148,6 +151,7 @@ class Family:
     grid: tuple[Mapping[str, Any], ...] = ()
     grows: bool = False
     codes: tuple[Any, ...] = ()
+    held_out: Callable[[Any], FloatArray | None] | None = None
 
     @property
     def takes_gaps(self) -> bool:
@@ -179,6 +183,40 @@ class Family:
         Without `tuning` the model is tuned on these very rows, in folds that keep `clusters` together.
         """
         X, z, weight, clusters = _weighted_rows(X, z, weight, clusters)
+        encoded = self._encode(X, z, weight)
+        if tuning is None and encoded.family.grid and len(np.unique(z)) > 1:
+            tuning = encoded.family._search(encoded.X, z, weight, seed, clusters)[0]
+        return encoded.whole(encoded.family._fit_encoded(encoded.X, z, weight, seed, tuning, clusters))
+
+    def _encode(self, X: Features, z: FloatArray, weight: FloatArray | None) -> "_Encoded":
+        """Encode columns once for all models of z: what remains of the family takes numbers."""
+        n_values = len(np.unique(z))
+        prototype = self.choose(n_values)
+        first = prototype.steps[0] if isinstance(prototype, Pipeline) and len(prototype.steps) > 1 else ("", None)
+        if n_values <= 1 or not isinstance(first[1], NumericColumns) or X.shape[1] == 0:
+            return _Encoded(self, X)
+        columns = clone(first[1])
+        if self.codes:
+            columns.set_params(codes=self.codes)
+        columns.fit(X, z, sample_weight=weight)
+        rest = clone(Pipeline(prototype.steps[1:]))
+        if columns.level_positions:
+            takes = [name for name in rest.get_params() if name.endswith("__categorical_features")]
+            rest.set_params(**dict.fromkeys(takes, columns.level_positions))
+        kinds = {"classifier": rest} if prototype is self.classifier else {"regressor": rest}
+        family = replace(self, **({"classifier": None, "regressor": None} | kinds), codes=())
+        return _Encoded(family, columns.transform(X), (first[0], columns))
+
+    def _fit_encoded(
+        self,
+        X: Features,
+        z: FloatArray,
+        weight: FloatArray | None,
+        seed: np.random.SeedSequence,
+        tuning: Mapping[str, Any] | None,
+        clusters: IntArray | None,
+    ) -> FittedModel:
+        """Fit a model of z, on columns that need no further encoding."""
         values, codes = np.unique(z, return_inverse=True)
         if len(values) <= 1 or X.shape[1] == 0:
             # no training rows at all: the group's part of the product is zero
@@ -187,12 +225,8 @@ class Family:
         prototype = self.choose(len(values))
         if prototype is None:
             raise LearnerError(f"a classifier cannot model {len(values)} distinct values (at most {self.max_values})")
-        if tuning is None and self.grid:
-            tuning = self._search(X, z, weight, seed, clusters)[0]
         # tuning may hold a model: each fit needs its own, or fits in several threads would share it
         estimator = seeded(prototype, seed).set_params(**copy.deepcopy(dict(tuning or {})))
-        if self.codes and (step := _encoder_of(prototype)):
-            estimator.set_params(**{f"{step}__codes": self.codes})
         classifies = prototype is self.classifier
         keywords: dict[str, Any] = {} if weight is None else dict.fromkeys(weight_keywords(estimator), weight)
         if clusters is not None:
@@ -213,7 +247,8 @@ class Family:
         if len(np.unique(z)) <= 1:
             return None
         if self.grid:
-            return self._search(X, z, weight, seed, clusters)[0]
+            encoded = self._encode(X, z, weight)
+            return encoded.family._search(encoded.X, z, weight, seed, clusters)[0]
         if self.tuned_parameters is None:
             return None
         estimator = self.fit(X, z, weight, seed, clusters=clusters).estimator
@@ -237,16 +272,36 @@ class Family:
             model = self.fit(X, z, weight, seed, clusters=clusters)
             return model, model.predict(X)
         rows, v, w, together = _weighted_rows(X, z, weight, clusters)
+        encoded = self._encode(rows, v, w)
+        family, table = encoded.family, encoded.X
         if self.grid:
-            tuning, inner = self._search(rows, v, w, seed, together)
-            model = self.fit(rows, v, w, seed, tuning, together)
+            tuning, inner = family._search(table, v, w, seed, together)
+            model = family._fit_encoded(table, v, w, seed, tuning, together)
         else:
-            model = self.fit(rows, v, w, seed, clusters=together)
-            fixed = None if self.tuned_parameters is None else self.tuned_parameters(model.estimator)
-            parts = _inner_parts(v, seed, together)
-            models = [self.fit(*_take(rows, v, w, train), seed, fixed, _some(together, train)) for train, _ in parts]
-            inner = _predict_parts(models, parts, rows, v)
-        return model, _spread(inner, used, len(z))
+            model, inner = family._fit_and_hold_out(table, v, w, seed, together)
+        return encoded.whole(model), _spread(inner, used, len(z))
+
+    def _fit_and_hold_out(
+        self,
+        X: Features,
+        z: FloatArray,
+        weight: FloatArray | None,
+        seed: np.random.SeedSequence,
+        clusters: IntArray | None,
+    ) -> tuple[FittedModel, GroupPrediction]:
+        """Fit a model that tunes itself, if it is tuned at all, and predict each row by a model without its fold."""
+        keep = {"model__keep_held_out": True} if self.held_out is not None and self.classifier is not None else None
+        model = self._fit_encoded(X, z, weight, seed, keep, clusters)
+        if keep and self.held_out is not None:
+            found = self.held_out(model.estimator)
+            if found is not None and model.values is not None:
+                return model, GroupPrediction(found @ model.values, model.values, found)
+        fixed = None if self.tuned_parameters is None else self.tuned_parameters(model.estimator)
+        parts = _inner_parts(z, seed, clusters)
+        models = [
+            self._fit_encoded(*_take(X, z, weight, rows), seed, fixed, _some(clusters, rows)) for rows, _ in parts
+        ]
+        return model, _predict_parts(models, parts, X, z)
 
     def _search(
         self,
@@ -271,7 +326,8 @@ class Family:
             else:
                 tuning = {**parameters, **({"model__warm_start": True} if self.grows else {})}
                 models = [
-                    self.fit(*_take(X, z, weight, train), seed, tuning, _some(clusters, train)) for train, _ in parts
+                    self._fit_encoded(*_take(X, z, weight, train), seed, tuning, _some(clusters, train))
+                    for train, _ in parts
                 ]
             inner = _predict_parts(models, parts, X, z)
             squared = inner.values is None
@@ -282,6 +338,21 @@ class Family:
                 break
         assert best is not None  # a grid has members
         return best[1], best[2]
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """A family whose models take the encoded columns ``X``, and the step of a pipeline that encodes further rows."""
+
+    family: Family
+    X: Features
+    step: tuple[str, NumericColumns] | None = None
+
+    def whole(self, model: FittedModel) -> FittedModel:
+        """Return the model of the rows as they were before the encoding."""
+        if self.step is None or model.estimator is None:
+            return model
+        return replace(model, estimator=Pipeline([self.step, *model.estimator.steps]))
 
 
 def _inner_parts(

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -18,6 +16,8 @@ from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline
 
+from ...arrays import FloatArray
+from ..boosting.trees import BoostedTreesClassifier, BoostedTreesRegressor
 from ..folds import deal_training_rows
 from ..lasso.logistic import L1LogisticRegression
 from .encoding import NumericColumns
@@ -35,6 +35,13 @@ def _tuned_parameters(fitted: Pipeline) -> dict[str, Any]:
     return {"model": Lasso(alpha=float(model.alpha_), tol=model.tol, max_iter=model.max_iter)}
 
 
+def _held_out(fitted: Pipeline) -> FloatArray | None:
+    """Take what a logistic regression kept of its folds out of it."""
+    model = fitted.named_steps["model"]
+    found, model.held_out_ = model.held_out_, None
+    return None if found is None else np.asarray(found)
+
+
 def logit_family(
     penalty: float | None,
     n_penalties: int,
@@ -44,7 +51,7 @@ def logit_family(
 ) -> Family:
     """L1 logistic regression for classes, and a regressor for outcomes of many values if one is given."""
     classifier = L1LogisticRegression(penalty, n_penalties, n_tuning_folds, adaptive=adaptive)
-    return Family(_model(classifier), regressor, tuned_parameters=_tuned_parameters)
+    return Family(_model(classifier), regressor, tuned_parameters=_tuned_parameters, held_out=_held_out)
 
 
 class _LassoCV(LassoCV):  # type: ignore[misc]
@@ -148,11 +155,10 @@ def boosting_family(
         "max_leaf_nodes": max_leaf_nodes,
         "min_samples_leaf": min_samples_leaf,
         "l2_regularization": l2_regularization,
-        "early_stopping": False,
     }
     return Family(
-        _model(HistGradientBoostingClassifier(**options), native=True),
-        _model(HistGradientBoostingRegressor(**options), native=True),
+        _model(BoostedTreesClassifier(**options), native=True),
+        _model(BoostedTreesRegressor(**options), native=True),
         grid=() if max_iter else tuple({"model__max_iter": m} for m in (10, 20, 40, 80, 160, 320)),
         grows=True,
     )

@@ -1,0 +1,1 @@
+"""Gradient boosting of small trees on binned columns."""
