@@ -189,7 +189,7 @@ def test_cells_fill_their_cones_and_are_tested_at_all_corners(n_groups):
     rows, decisions, folds, _ = some_rows(200, n_groups, 3)
     fan = range_fan(some_criteria(n_groups, "distinct"))
     standing = stand(rows, decisions, fan.widths, folds)
-    cells = cut_cells(rows, standing, fan, Refinement(300, loss=0.01, band=3.0))
+    cells = cut_cells(rows, standing, fan, Refinement(300, loss=0.01, band=3.0, hopeless=-np.inf))
     assert len(cells.values) <= 300
     assert len(cells.rules) > len(fan.cones)
     p = cells.corners[:, :n_groups]

@@ -68,6 +68,15 @@ class CriteriaRows(NamedTuple):
         """Unit (n,) of each row."""
         return np.repeat(np.arange(len(self.unit_stops) - 1), np.diff(self.unit_stops))
 
+    def by_criterion(self, values: FloatArray) -> FloatArray:
+        """Sums (J,) of values (E,) of the entries by criterion."""
+        return np.bincount(self.which, values, minlength=self.n_criteria).astype(np.float64)
+
+    def values(self, decisions: FloatArray) -> FloatArray:
+        """Contributions (E,) of the entries to criteria of a rule with ``decisions`` (n,) in the order of the rows."""
+        own: FloatArray = self.base + decisions[self.entry_rows] * self.change
+        return own
+
     def by_unit(self, values: FloatArray) -> FloatArray:
         """Sums (m, J) of values (E,) of the entries by unit and criterion."""
         size = (len(self.unit_stops) - 1) * self.n_criteria
@@ -132,9 +141,9 @@ def stand(rows: CriteriaRows, decisions: FloatArray, widths: Sequence[Sequence[P
     the difference that is largest on the *other* folds: on average it is never larger than the width. ``folds`` (n,),
     in the order of the sample, keep the rows of a cluster together.
     """
-    a, at = decisions[rows.row], rows.entry_rows
-    value = rows.base + a[at] * rows.change
-    criteria = np.bincount(rows.which, value, minlength=rows.n_criteria)
+    a = decisions[rows.row]
+    value = rows.values(a)
+    criteria = rows.by_criterion(value)
     influence = rows.by_unit(value - rows.share * criteria[rows.which])
     estimates, own = _estimate_widths(rows, value, widths, folds[rows.row])
     both = np.hstack([influence, own])

@@ -34,7 +34,7 @@ class Fan:
     Attributes
     ----------
     directions : array (M, J)
-        Net weights p_m of the generators on the criteria.
+        Net weights p_m of the generators on the criteria; the first J are those of single criteria.
     rooms : array (M, J + V)
         The room of each generator as coefficients of the criteria c* and of the widths.
     widths : tuple (V,) of tuples of pairs
@@ -60,11 +60,11 @@ class Fan:
 
 
 class _Generators:
-    """Generators by name, numbered in the order in which cones first use them."""
+    """Generators by name: one for each criterion, then pairs in the order in which cones first use them."""
 
-    def __init__(self, n_criteria: int, n_widths: int, make: Callable[[Pair | int], tuple[FloatArray, FloatArray]]):
-        self.shape, self.make = (n_criteria, n_widths), make
-        self.number: dict[Pair | int, int] = {}
+    def __init__(self, n_criteria: int, make: Callable[[Pair | int], tuple[FloatArray, FloatArray]]) -> None:
+        self.make = make
+        self.number: dict[Pair | int, int] = {g: g for g in range(n_criteria)}
 
     def __getitem__(self, name: Pair | int) -> int:
         return self.number.setdefault(name, len(self.number))
@@ -110,7 +110,7 @@ def range_fan(criteria: FloatArray) -> Fan:
         room = np.append(-direction, 1.0) if isinstance(name, tuple) else np.zeros(n + 1)
         return direction, room
 
-    generators = _Generators(n, 1, make)
+    generators = _Generators(n, make)
     order = np.argsort(criteria, kind="stable").tolist()
     cones = []
     for negative in _subsets(order):
@@ -155,7 +155,7 @@ def reference_fan(criteria: FloatArray, reference: int) -> Fan:
         width[others.index(other)] = 1.0
         return direction, np.concatenate([-direction, width])
 
-    generators = _Generators(n, n - 1, make)
+    generators = _Generators(n, make)
     order = sorted(others, key=lambda g: float(gap[g] - criteria[g]))
     cones = []
     for negative in _subsets(order):

@@ -55,7 +55,7 @@ def lda_tests(
     labels, level = fit.sample.groups.pair("The test for less discriminatory alternatives"), fit.level(alpha)
     n_directions = _check_lda(method, directions, kinks, capacity)
     found: list[list[Evidence]] = []
-    _warn_of_few_draws(fit, level, len(algorithms.names))
+    warn_of_few_draws(fit, level, len(algorithms.names))
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
     drawings = fit.drawings(capacity)
@@ -77,6 +77,20 @@ def lda_tests(
         bounded=fit.plane().function.scores.lower is not None,
         checks=[*learner_checks(fit, algorithms, drawings), *[None] * len(algorithms.fixed)],
     )
+
+
+def asked_jointly(
+    fit: Fit, *, method: Method, directions: int | str | None, kinks: bool, capacity: float | None
+) -> bool:
+    """Whether a test asks for alternatives of more than two groups together; refuse what is defined for two only."""
+    _check_lda(method, directions, kinks, capacity)
+    if len(fit.sample.groups) == 2:
+        return False
+    if method != "robust":
+        fit.sample.groups.pair(f'The test with method="{method}"')
+    if capacity is not None:
+        fit.sample.groups.pair("The test with a capacity")
+    return True
 
 
 def learner_checks(fit: Fit, algorithms: Algorithms, drawings: Sequence[Drawing]) -> list[LearnerCheck]:
@@ -105,13 +119,13 @@ def _check_lda(method: Method, directions: int | str | None, kinks: bool, capaci
     return check_n_directions(directions)
 
 
-def _warn_of_few_draws(fit: Fit, alpha: float, n_algorithms: int) -> None:
-    """Warn if not even the smallest possible p-value is significant after adjusting for several algorithms."""
-    n_boot, factor = fit.options.n_boot, n_algorithms * (1 if len(fit.losses) == 1 else 2)  # repetitions: 2 median
+def warn_of_few_draws(fit: Fit, alpha: float, n_tests: int) -> None:
+    """Warn if not even the smallest possible p-value is significant after adjusting for several tests."""
+    n_boot, factor = fit.options.n_boot, n_tests * (1 if len(fit.losses) == 1 else 2)  # repetitions: 2 median
     smallest = factor / (1 + n_boot)
     if smallest > alpha:
         warnings.warn(
-            f"{n_boot} draws are too few for {n_algorithms} algorithms: after adjusting for their number no p-value is "
+            f"{n_boot} draws are too few for {n_tests} tests: after adjusting for their number no p-value is "
             f"below {smallest:.2g}, so nothing can be shown at alpha={alpha:g}. Use n_boot of at least "
             f"{int(np.ceil(factor / alpha)) - 1}.",
             FewDrawsWarning,

@@ -26,13 +26,15 @@ class Refinement:
     """When to stop cutting cells.
 
     ``budget``: rules that may be valued. ``loss``: standard errors that the rule of a cell may fall short of the best
-    rule at the cell's weakest corner. ``band``: cells whose weakest corner is predicted to be this many standard errors
-    above the weakest of all are left as they are.
+    rule at the cell's weakest corner. ``band``: cells whose weakest corner is predicted to be this many standard
+    errors above the weakest of all are left as they are. ``hopeless``: if even the best rule at some corner is
+    predicted to have a slack of fewer standard errors, no cells can help, and none are cut.
     """
 
     budget: int
     loss: float = 0.1
     band: float = 2.0
+    hopeless: float = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +125,9 @@ class _Mesh:
 
     def open(self, refinement: Refinement) -> BoolArray:
         """Which cells (N,) are worth cutting: predicted to be among the weakest, and short of what is possible."""
-        within: BoolArray = self.t < self.own_t.min() + refinement.band
-        return within & (self.short > refinement.loss)
+        weakest = float(self.own_t.min())
+        short: BoolArray = self.short > refinement.loss
+        return short & (self.t < weakest + refinement.band) & (weakest >= refinement.hopeless)
 
     def cut(self, cells: IntArray) -> None:
         """Cut cells in two, across the edge whose ends have the most different rules."""
