@@ -120,7 +120,7 @@ def test_verdicts_on_several_algorithms_rest_on_the_adjusted_robust_p_value(big)
     # each method is adjusted by its own p-values
     mixed = judged_by(test, [0.02, 0.5], [0.03, 0.04])["number 0"]
     assert (mixed.reject, mixed.verdict) == (True, "no-evidence")
-    assert "p-value 0.0200 (0.0400 after adjusting for 2 algorithms); robust p-value 0.0300 (0.0600" in mixed.summary()
+    assert "p-value 0.0200 (0.0400 after adjusting for 2 tests); robust p-value 0.0300 (0.0600" in mixed.summary()
     assert "adjusting" not in alone.summary()
     table = both.to_frame()
     assert table["robust_p_value_adjusted"].tolist() == [0.06, 0.5]

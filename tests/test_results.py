@@ -20,6 +20,7 @@ from fairfrontier.data.notebook import BLUE, ROWS, Picture
 from fairfrontier.data.result import LINES, WIDTH, ExplainedResult, Result, plain, same, short
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import EmptySetWarning
+from fairfrontier.estimator import Pairs
 from fairfrontier.results import PointContradiction
 
 N, N_BOOT = 613, 199
@@ -64,12 +65,22 @@ def walk(sample):
         *[skew, skew.confidence_set, ff.test_group_skew(method="paper")],
         *[distances, distances[IN_USE], distances.difference(IN_USE, "other"), ff.fairest_point()],
         *[ff.alternatives({IN_USE: coin}, 5), ff.alternatives({"best": y}, 5)],
+        *several_groups(X, y, coin),
         *[linear.restriction(ff), evaluate(linear, X, y, group), evaluate(coin, X, y, group, sample_weight=1.0 + coin)],
     ]
     by_class: dict[str, list] = {}
     for result in found:
         by_class.setdefault(type(result).__name__, []).append(result)
     return by_class
+
+
+def several_groups(X, y, coin):
+    """Results for three groups, one of which has a name that would break a page."""
+    labels = np.array([*GROUPS, IN_USE])[np.arange(N) % 3]
+    ff = FairFrontier(n_boot=N_BOOT, n_folds=2, random_state=0, **QUICK).fit(X, y, sensitive_features=labels)
+    joint, coins = ff.test_lda(coin), ff.test_lda({IN_USE: coin, "other": 1 - y}, reference=GROUPS[0])
+    pairs = ff.pairs(reference=IN_USE).test_lda({IN_USE: coin})
+    return [joint, joint.evidence, joint.evidence.witness, coins, coins["other"], pairs]
 
 
 @pytest.fixture(params=results.__all__)
@@ -108,7 +119,8 @@ def returned_by(owner):
     "owner", [FairFrontier, FrontierRule, LinearFrontierRule, *[getattr(results, name) for name in results.__all__]]
 )
 def test_every_class_that_a_method_returns_is_exported(owner):
-    known = {getattr(results, name) for name in results.__all__} | {FairFrontier, FrontierRule, LinearFrontierRule}
+    known = {getattr(results, name) for name in results.__all__}
+    known |= {FairFrontier, FrontierRule, LinearFrontierRule, Pairs}
     for name, found in returned_by(owner):
         assert found <= known or name in WITHIN_THE_PACKAGE, f"{owner.__name__}.{name} returns {found}"
 

@@ -29,7 +29,7 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "bad-index": "Row labels of pandas inputs repeat, so that rows in another order cannot be matched.",
         "length-mismatch": "Inputs that describe the same rows have different lengths or shapes.",
         "one-group": "Only one group is present; two are compared.",
-        "too-many-groups": "More than two groups are present where two are compared.",
+        "too-many-groups": "More groups are present than can be compared: mostly two, some tests take more.",
         "unknown-group": "A group label is not usable or not present in the data.",
         "group-too-small": "A group has too few rows for the number of folds.",
         "constant-outcome": "The outcome has a single value, so there is nothing to predict.",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Self, overload
 
@@ -24,7 +25,7 @@ from .data.risks import Risks
 from .data.sample import Sample, make_sample
 from .data.suspects import warn_of_suspects
 from .errors import InputError, MissingDependencyError, NotFittedError
-from .fit import Fit, Learning, Options, Seeds, learn, read_bounds
+from .fit import Fit, Learning, Options, Seeds, learn, pair_of, read_bounds
 from .frontier.regret import Regret, check_refits
 from .frontier.sets import FeasibleSet, FrontierCurve
 from .frontier.support import SupportFunction
@@ -34,11 +35,14 @@ from .inference.best_points import BestPointTests
 from .inference.distance.estimates import Method as DistanceMethod
 from .inference.distance.estimates import MetricLike
 from .inference.distance.result import DistanceInterval, DistanceIntervals, FairestPoint
+from .inference.fan.questions import joint_lda_tests, reference_code
+from .inference.fan.result import JointLDATest, JointLDATests
 from .inference.group_skew import GroupSkewTest
 from .inference.group_skew import Method as SkewMethod
 from .inference.lda.evidence import Method
 from .inference.lda.result import LDATest, LDATests
 from .inference.listed_points import PointContradiction, point_contradictions
+from .inference.pairs import PairTests, adjust_pairs
 from .inference.points import GRID, Derivative, PointTests
 from .inference.regions import FrontierRegion
 from .learning import diagnostics
@@ -144,6 +148,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     The examples of the methods go on from here, with an algorithm in use:
 
     >>> in_use = (X["x2"] > 0.5).astype(int)
+
+    and with three groups for what takes more than two:
+
+    >>> region = ["north" if one else ("west", "south")[k % 2] for k, one in enumerate(group)]
+    >>> three = FairFrontier(learner="factored-logit", random_state=0).fit(X, y, sensitive_features=region)
     """
 
     def __init__(
@@ -458,8 +467,12 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         directions: int | str | None = None,
         kinks: bool = True,
         capacity: float | None = None,
-    ) -> LDATest | LDATests:
+        reference: Label | None = None,
+    ) -> LDATest | LDATests | JointLDATest | JointLDATests:
         """Test whether algorithms have less discriminatory alternatives; the null is that there is none.
+
+        With more than two groups the question is asked for all of them together: is there a rule that is no worse for
+        any group and has no wider a range of risks? Then the method is "robust", and there is no capacity.
 
         Parameters
         ----------
@@ -481,10 +494,12 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         capacity : float, optional
             Compare only with rules that select at most this share of people, such as 0.03 for a programme that has
             room for 3%. Directions are then a grid.
+        reference : label, optional
+            With more than two groups: no gap in risk to this group may be wider, instead of the range.
 
         Returns
         -------
-        LDATest, or LDATests by name for several algorithms
+        LDATest, or LDATests by name for several algorithms; JointLDATest or JointLDATests for more than two groups
 
         Examples
         --------
@@ -496,10 +511,54 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         [('in use', True), ('everybody', True)]
         """
         fit, algorithms = self._ask(decisions, risks, randomised, threshold)
-        tests = questions.lda_tests(
-            fit, algorithms, method=method, alpha=alpha, directions=directions, kinks=kinks, capacity=capacity
-        )
+        tests: LDATests | JointLDATests
+        if questions.asked_jointly(fit, method=method, directions=directions, kinks=kinks, capacity=capacity):
+            tests = joint_lda_tests(fit, algorithms, alpha=alpha, reference=reference)
+        else:
+            reference_code(fit.sample.groups, reference)  # of two groups either is the other's reference
+            tests = questions.lda_tests(
+                fit, algorithms, method=method, alpha=alpha, directions=directions, kinks=kinks, capacity=capacity
+            )
         return tests[algorithms.names[0]] if algorithms.single else tests
+
+    def pair(self, first: Label, second: Label) -> FairFrontier:
+        """Return the analysis of two of more groups: their rows and folds, with the predictions of this fit.
+
+        It has sets, frontier, skew, distances, pictures and tests like any fit of two groups. Decisions given to it
+        later are those of all rows given to `fit`. A rule of it is learned from the rows of the two groups alone.
+
+        Examples
+        --------
+        >>> three.pair("north", "south").groups_
+        ('north', 'south')
+        """
+        fit = pair_of(self.fit_, first, second)
+        chosen = FairFrontier(**(self.get_params(deep=False) | {"groups": (first, second)}))
+        deployment = Deployment(fit, self._rule_parameters(), self.outcome_labels_)
+        chosen._learned, chosen._deployment, chosen.outcome_labels_ = fit, deployment, self.outcome_labels_
+        return chosen
+
+    def pairs(self, reference: Label | None = None) -> Pairs:
+        """Return all pairs of groups, or every group against a reference: each is the analysis of `pair`.
+
+        ``pairs().test_lda(decisions)`` tests algorithms in all of them, adjusted for pairs times algorithms by Holm's
+        method.
+
+        Examples
+        --------
+        >>> three.pairs(reference="north")
+        Pairs(west against north, south against north)
+        >>> tests = three.pairs(reference="north").test_lda(in_use)
+        >>> list(tests.to_frame()["verdict"])
+        ['lda-shown', 'no-evidence']
+        """
+        groups = self.fit_.sample.groups
+        reference_code(groups, reference)
+        if reference is None:
+            chosen = list(combinations(groups.labels, 2))
+        else:
+            chosen = [(label, reference) for label in groups if label != reference]
+        return Pairs({pair: self.pair(*pair) for pair in chosen})
 
     def test_frontier(
         self,
@@ -924,6 +983,52 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             "random_state",
         )
         return {name: value for name, value in self.get_params(deep=False).items() if name in names}
+
+
+class Pairs(Mapping[tuple[Label, Label], FairFrontier]):
+    """Analyses of two groups each, by pair of labels, all with the predictions of one fit."""
+
+    def __init__(self, by_pair: Mapping[tuple[Label, Label], FairFrontier]) -> None:
+        self._by_pair = dict(by_pair)
+
+    def __getitem__(self, pair: tuple[Label, Label]) -> FairFrontier:
+        """Return the analysis of a pair."""
+        return self._by_pair[pair]
+
+    def __iter__(self) -> Iterator[tuple[Label, Label]]:
+        """Iterate over the pairs."""
+        return iter(self._by_pair)
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self._by_pair)
+
+    def __repr__(self) -> str:
+        """Return the pairs in a line."""
+        return f"Pairs({', '.join(f'{first} against {second}' for first, second in self)})"
+
+    def test_lda(
+        self,
+        decisions: Decisions,
+        *,
+        randomised: bool = False,
+        threshold: float | None = None,
+        alpha: float | None = None,
+    ) -> PairTests:
+        """Test in every pair whether algorithms have alternatives, adjusted for pairs times algorithms.
+
+        Parameters are those of `FairFrontier.test_lda`; the method is "robust".
+        """
+        asked = {
+            pair: questions.algorithms_of(ff.fit_, Asked(decisions, None, randomised, threshold))
+            for pair, ff in self.items()
+        }
+        first = next(iter(self.values())).fit_
+        n_tests = sum(len(algorithms.names) for algorithms in asked.values())
+        questions.warn_of_few_draws(first, first.level(alpha), n_tests, doubled=False)
+        return adjust_pairs(
+            {pair: questions.lda_tests(self[pair].fit_, own, alpha=alpha) for pair, own in asked.items()}
+        )
 
 
 def _by_name(decisions: Decisions | None) -> dict[str, ArrayLike]:

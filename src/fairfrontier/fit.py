@@ -14,6 +14,7 @@ from .bootstrap.draws import Drawing, DrawingContext
 from .data.aligning import aligned
 from .data.checks import check_bounds, check_capacity, check_level, check_probabilities
 from .data.losses import Loss
+from .data.reading import Label
 from .data.row_losses import RowLosses, row_losses
 from .data.sample import Sample
 from .errors import InputError
@@ -260,22 +261,9 @@ def learn(
         nuisance = external_nuisance(sample, rows.dl, external, jitter=how.jitter, random_state=seeds.learning)
     losses = (rows,) * len(nuisance.predictions)
     planes: tuple[Plane, ...] = ()
-    diagnostics = None
     if len(sample.groups) == 2:
         planes = _planes(sample, learner, nuisance, losses, bounds=bounds, how=how, options=options, seeds=seeds)
-    central = most_central([plane.function.estimate for plane in planes]) if planes else 0
-    if planes:
-        scores = planes[central].function.scores
-        diagnostics = diagnose(
-            scores.t,
-            sample.groups.shares,
-            sample.group,
-            X=sample.X,
-            weight=sample.weight,
-            group_auc=nuisance.group_auc,
-            free=None if scores.spread is None else scores.spread > 0.0,
-        )
-    return Fit(
+    unseen = Fit(
         sample=sample,
         loss=loss,
         learner=learner if external is None else None,
@@ -283,12 +271,69 @@ def learn(
         nuisance=nuisance,
         losses=losses,
         planes=planes,
-        central=central,
+        central=most_central([plane.function.estimate for plane in planes]) if planes else 0,
         bounds=bounds,
         seeds=seeds,
-        diagnostics=diagnostics,
+        diagnostics=None,
         options=options,
     )
+    return _diagnosed(unseen)
+
+
+def _diagnosed(fit: Fit) -> Fit:
+    """Return the fit with the conditions behind its inference, if it lies in the plane of two risks."""
+    if not fit.planes:
+        return fit
+    s, scores = fit.sample, fit.planes[fit.central].function.scores
+    found = diagnose(
+        scores.t,
+        s.groups.shares,
+        s.group,
+        X=s.X,
+        weight=s.weight,
+        group_auc=fit.nuisance.group_auc,
+        free=None if scores.spread is None else scores.spread > 0.0,
+    )
+    return replace(fit, diagnostics=found)
+
+
+def pair_of(fit: Fit, first: Label, second: Label) -> Fit:
+    """Return the fit of two of the groups: their rows and folds, with the same predictions.
+
+    Among people of two groups E[dl 1{G = g} | x] is that among all people over P(G is one of the two | x).
+    """
+    pair, nuisance = (first, second), fit.nuisance
+    fit.sample.groups.check(pair)
+    if len(fit.sample.groups) == 2:
+        raise InputError("bad-option", "There are two groups: the fit itself compares them, without `pair`.")
+    if nuisance.group_probabilities is None:
+        raise InputError(
+            "bad-option",
+            f"The learner {nuisance.learner!r} does not model the group, so its predictions for all groups do not "
+            f"serve two of them. Fit with groups={pair!r}, or with a learner that does, such as 'factored-logit'.",
+        )
+    codes = [fit.sample.groups.labels.index(label) for label in pair]
+    rows = np.flatnonzero(np.isin(fit.sample.group, codes))
+    sample = fit.sample.of_groups(pair)
+    chance = nuisance.group_probabilities[:, rows][:, :, codes].sum(axis=2, keepdims=True)
+    t = nuisance.predictions[:, rows][:, :, codes]
+    own = replace(
+        nuisance,
+        predictions=np.divide(t, chance, out=np.zeros_like(t), where=chance > 0.0),
+        folds=None if nuisance.folds is None else nuisance.folds[:, rows],
+        quality=nuisance.quality[nuisance.quality["group"].isin(pair)].reset_index(drop=True),
+        details=nuisance.details[nuisance.details["group"].isin(pair)].reset_index(drop=True),
+        candidates=nuisance.candidates[nuisance.candidates["group"].isin(pair)].reset_index(drop=True),
+        group_auc=None,
+        tuning={},
+        group_probabilities=None,
+    )
+    losses, bounds = tuple(each.take(rows) for each in fit.losses), fit.bounds.take(rows)
+    functions = [attainable(sample, each, t, bounds) for each, t in zip(losses, own.predictions, strict=True)]
+    planes = tuple(Plane(function, None, sharp_points(function, None)) for function in functions)
+    central = most_central([function.estimate for function in functions])
+    chosen = replace(fit, sample=sample, nuisance=own, losses=losses, planes=planes, central=central, bounds=bounds)
+    return _diagnosed(chosen)
 
 
 def attainable(

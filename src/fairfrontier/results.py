@@ -10,12 +10,16 @@ from .frontier.sets import BestPoints, FeasibleSet, FrontierCurve
 from .inference.bands import EstimatedFeasibleSet, SetTest, SupportBand
 from .inference.best_points import BestPointTests
 from .inference.distance.result import DistanceDifference, DistanceInterval, DistanceIntervals, FairestPoint
+from .inference.fan.evidence import JointEvidence
+from .inference.fan.result import JointLDATest, JointLDATests
+from .inference.fan.witness import JointWitness
 from .inference.group_skew import BestPointsSet, GroupSkewTest
 from .inference.lda.evidence import Evidence, GainBound
 from .inference.lda.learner_check import LearnerCheck
 from .inference.lda.result import LDATest, LDATests
 from .inference.lda.witness import Witness
 from .inference.listed_points import PointContradiction
+from .inference.pairs import PairTests
 from .inference.points import PointTests
 from .inference.regions import FrontierRegion
 from .learning.cross_fitting import Nuisance
@@ -43,11 +47,16 @@ __all__ = [
     "FrontierRegion",
     "GainBound",
     "GroupSkewTest",
+    "JointEvidence",
+    "JointLDATest",
+    "JointLDATests",
+    "JointWitness",
     "LDATest",
     "LDATests",
     "LearnerCheck",
     "LearnerReport",
     "Nuisance",
+    "PairTests",
     "PointContradiction",
     "PointTests",
     "Regret",

@@ -40,6 +40,12 @@ class Groups:
         """Iterate over the labels."""
         return iter(self.labels)
 
+    def check(self, chosen: Sequence[Label]) -> None:
+        """Refuse labels that are not different groups of these."""
+        check_choice(list(chosen))
+        if unknown := [label for label in chosen if label not in self.labels]:
+            raise InputError("unknown-group", f"There is no group {listed(unknown)}; there are {listed(self.labels)}.")
+
     def pair(self, what: str) -> tuple[Label, Label]:
         """Return the two labels, or refuse ``what``, which lives in the plane of two risks."""
         if len(self.labels) != 2:

@@ -122,6 +122,17 @@ class Sample:
             rows=self.rows[rows],
         )
 
+    def of_groups(self, chosen: Sequence[Label]) -> "Sample":
+        """Return the rows of some of the groups, in the order chosen; those of others are left out and counted."""
+        codes = [self.groups.labels.index(label) for label in chosen]
+        new = np.full(len(self.groups), -1, dtype=np.intp)
+        new[codes] = np.arange(len(codes))
+        rows = np.flatnonzero(new[self.group] >= 0)
+        taken, group = self.take(rows), new[self.group[rows]]
+        others = {label: count for label, count in self.counts.items() if label not in chosen}
+        groups = make_groups(tuple(chosen), group, taken.weight)
+        return replace(taken, group=group, groups=groups, left_out=dict(self.left_out) | others)
+
     def split(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Deal the rows into two halves at random, each group evenly; or the clusters, whatever their groups."""
         unit = np.arange(self.n_obs) if self.clusters is None else self.clusters

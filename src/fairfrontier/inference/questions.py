@@ -54,7 +54,7 @@ def lda_tests(
     """Test whether algorithms have less discriminatory alternatives; see `FairFrontier.test_lda`."""
     labels, level = fit.sample.groups.pair("The test for less discriminatory alternatives"), fit.level(alpha)
     n_directions = _check_lda(method, directions, kinks, capacity)
-    _warn_of_few_draws(fit, level, len(algorithms.names), method)
+    warn_of_few_draws(fit, level, len(algorithms.names), doubled=method != "robust")
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
     drawings = fit.drawings(capacity)
@@ -83,6 +83,20 @@ def lda_tests(
     )
 
 
+def asked_jointly(
+    fit: Fit, *, method: Method, directions: int | str | None, kinks: bool, capacity: float | None
+) -> bool:
+    """Whether a test asks for alternatives of more than two groups together; refuse what is defined for two only."""
+    _check_lda(method, directions, kinks, capacity)
+    if len(fit.sample.groups) == 2:
+        return False
+    if method != "robust":
+        fit.sample.groups.pair(f'The test with method="{method}"')
+    if capacity is not None:
+        fit.sample.groups.pair("The test with a capacity")
+    return True
+
+
 def learner_checks(fit: Fit, algorithms: Algorithms, drawings: Sequence[Drawing]) -> list[LearnerCheck]:
     """Compare each algorithm that has decisions with rules of the learner, over all repetitions."""
     labels = fit.sample.groups.pair("The comparison of an algorithm with the learner")
@@ -109,14 +123,16 @@ def _check_lda(method: Method, directions: int | str | None, kinks: bool, capaci
     return check_n_directions(directions)
 
 
-def _warn_of_few_draws(fit: Fit, alpha: float, n_algorithms: int, method: Method) -> None:
-    """Warn if not even the smallest possible p-value is significant after adjusting for several algorithms."""
-    doubled = len(fit.losses) > 1 and method != "robust"  # repetitions are combined by twice the median
-    n_boot, factor = fit.options.n_boot, n_algorithms * (2 if doubled else 1)
+def warn_of_few_draws(fit: Fit, alpha: float, n_tests: int, *, doubled: bool) -> None:
+    """Warn if not even the smallest possible p-value is significant after adjusting for several tests.
+
+    ``doubled``: whether several repetitions are combined by twice the median p-value.
+    """
+    n_boot, factor = fit.options.n_boot, n_tests * (2 if doubled and len(fit.losses) > 1 else 1)
     smallest = factor / (1 + n_boot)
     if smallest > alpha:
         warnings.warn(
-            f"{n_boot} draws are too few for {n_algorithms} algorithms: after adjusting for their number no p-value is "
+            f"{n_boot} draws are too few for {n_tests} tests: after adjusting for their number no p-value is "
             f"below {smallest:.2g}, so nothing can be shown at alpha={alpha:g}. Use n_boot of at least "
             f"{int(np.ceil(factor / alpha)) - 1}.",
             FewDrawsWarning,

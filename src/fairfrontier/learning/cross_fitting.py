@@ -70,6 +70,8 @@ class Nuisance(Result):
     candidates : data frame
         For a learner that weighs candidates: repetition, fold, group (None for the model of the group itself),
         candidate, inner loss and weight.
+    group_probabilities : (n_rep, n, G) array or None
+        Out-of-fold predictions of P(G = g | x), for learners that model them.
     """
 
     predictions: FloatArray
@@ -82,6 +84,7 @@ class Nuisance(Result):
     group_auc: float | None
     tuning: Mapping[Component, Any] = field(default_factory=dict)
     candidates: pd.DataFrame = field(default_factory=lambda: candidate_table([]))
+    group_probabilities: FloatArray | None = None
 
     @property
     def heading(self) -> str:
@@ -210,6 +213,7 @@ def cross_fit(
         _group_auc(sample, group_probabilities),
         tuning,
         candidate_table(account.candidates),
+        group_probabilities if np.isfinite(group_probabilities).all() else None,
     )
 
 

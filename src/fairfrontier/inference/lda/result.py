@@ -298,7 +298,7 @@ class LDATest(ExplainedResult):
     def _adjusted_text(self, value: float, adjusted: float) -> str:
         if self.tested_together == 1:
             return f"{value:.4f}"
-        return f"{value:.4f} ({adjusted:.4f} after adjusting for {self.tested_together} algorithms)"
+        return f"{value:.4f} ({adjusted:.4f} after adjusting for {self.tested_together} tests)"
 
     def _robust_text(self) -> str:
         return self._adjusted_text(self.robust_p_value, self.robust_p_value_adjusted)

@@ -1,0 +1,204 @@
+"""Evidence on alternatives that are no worse for any of several groups and have no wider a range of risks.
+
+The robust test over the fan: every cell has a rule, chosen by predictions, whose slack is tested one-sidedly at every
+corner of the cell. The p-value is the largest of all. Slacks are means of rows with rules held, so each has a normal
+distribution in large samples with a variance that one pass over the rows estimates; drawing some thousand rules anew
+by the bootstrap would cost a thousand passes and estimate the same variance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from math import gcd
+
+import numpy as np
+from scipy import stats
+
+from ...arrays import FloatArray, IntArray
+from ...data.result import PlainDict, Result, plain_items
+from ...frontier.criteria import STILL, CriteriaRows, Standing, slacks, stand
+from ...frontier.fan import Fan, range_fan, reference_fan
+from ..p_values import combine_repetitions
+from .cells import Cells, Refinement, cut_cells
+from .forms import direction_forms, draw_largest
+from .witness import JointWitness, find_witness
+
+BUDGET = {2: 2_000, 3: 4_000, 4: 12_000, 5: 24_000}
+"""Rules that are valued at most, by number of groups."""
+MOST_DIRECTIONS = 700
+"""Directions at most in which an algorithm is compared with what is attainable."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class JointEvidence(Result):
+    """What the data say about alternatives to one algorithm for all groups together, whatever the level.
+
+    ``risk`` (K,) of the groups and the ``widths`` that must not grow: the range of the risks, or the gap of each group
+    to the reference, as estimated by differences chosen on other folds. The test is decided at net ``weights`` (K,) of
+    the groups by the ``slack`` of a rule with its ``standard_error``. ``n_rules`` rules in ``n_cells`` cells were
+    tested; ``loss`` is what cells cost, in standard errors, as predicted; ``finished``: whether more cells were of no
+    use, rather than the budget spent. ``gain``, ``gain_error`` and ``gain_weights`` (K,): the smallest estimated gain
+    of a best rule in a weighted mean of the risks, as predicted. ``best_p_value`` (K,): that the algorithm is no better
+    for a group than the learner's best rule for it.
+    """
+
+    risk: FloatArray
+    widths: FloatArray
+    slack: float
+    standard_error: float
+    weights: FloatArray
+    p_value: float
+    feasibility_t: float
+    feasibility_p_value: float
+    best_p_value: FloatArray
+    gain: float
+    gain_error: float
+    gain_weights: FloatArray
+    n_rules: int
+    n_cells: int
+    loss: float
+    finished: bool
+    witness: JointWitness
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "Evidence on alternatives to one algorithm, all groups together"
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "risk": self.risk,
+            "widths": self.widths,
+            "slack": self.slack,
+            "standard_error": self.standard_error,
+            "weights": self.weights,
+            "p_value": self.p_value,
+            "feasibility_p_value": self.feasibility_p_value,
+            "n_rules": self.n_rules,
+            "n_cells": self.n_cells,
+            "loss": self.loss,
+        }
+
+    def to_dict(self) -> PlainDict:
+        """Return plain numbers and text for JSON, with the witness and what bounds gains."""
+        names = ("feasibility_t", "best_p_value", "gain", "gain_error", "gain_weights", "finished", "witness")
+        return plain_items(self._facts() | {name: getattr(self, name) for name in names})
+
+    def gain_bound(self, alpha: float) -> float:
+        """Upper bound of level 1 - alpha on the gain in the mean of the risks with ``gain_weights``, never below 0."""
+        return max(0.0, self.gain + float(stats.norm.isf(alpha)) * self.gain_error)
+
+
+def joint_evidence(
+    rows: CriteriaRows,
+    decisions: FloatArray,
+    folds: IntArray,
+    *,
+    reference: int | None = None,
+    refinement: Refinement | None = None,
+    n_draws: int = 1000,
+    seed: np.random.SeedSequence,
+    n_jobs: int | None = None,
+) -> JointEvidence:
+    """Test one algorithm with ``decisions`` (n,) in the order of the sample.
+
+    ``folds`` (n,): each estimates the width chosen on the others; ``reference``: code of the group to which no gap may
+    widen, instead of the range. ``n_draws`` of the largest of several normal variables, for feasibility and bounds.
+    """
+    fan, standing = standing_of(rows, decisions, folds, reference)
+    n = rows.n_criteria
+    cells = cut_cells(rows, standing, fan, refinement or Refinement(BUDGET.get(n, max(BUDGET.values()))), n_jobs)
+    found = cells.slacks()
+    weakest = np.unravel_index(int(found.t.argmin()), found.t.shape)
+    weights = cells.corners[cells.members[weakest]][:n]
+    size = float(np.abs(weights).sum())
+    at_units = slacks(cells.values, standing, cells.own[:n], cells.corners[:n])
+    gain, gain_error, gain_weights = _smallest_gain(cells, n)
+    feasibility_t, feasibility_p = _feasibility(rows, standing, n_draws, seed)
+    return JointEvidence(
+        risk=standing.theta[:n],
+        widths=standing.theta[n:],
+        slack=float(found.value[weakest]) / size,
+        standard_error=float(found.error[weakest]) / size,
+        weights=weights / size,
+        p_value=float(stats.norm.sf(found.t[weakest])),
+        feasibility_t=feasibility_t,
+        feasibility_p_value=feasibility_p,
+        best_p_value=stats.norm.cdf(at_units.t),
+        gain=gain,
+        gain_error=gain_error,
+        gain_weights=gain_weights,
+        n_rules=len(cells.values),
+        n_cells=len(cells.rules),
+        loss=cells.loss,
+        finished=cells.finished,
+        witness=find_witness(rows, standing, fan, cells, n_draws, seed),
+    )
+
+
+def standing_of(
+    rows: CriteriaRows, decisions: FloatArray, folds: IntArray, reference: int | None
+) -> tuple[Fan, Standing]:
+    """The fan of an algorithm, in the order of its estimated risks, and where the algorithm stands."""
+    criteria = rows.by_criterion(rows.values(decisions[rows.row]))
+    fan = range_fan(criteria) if reference is None else reference_fan(criteria, reference)
+    return fan, stand(rows, decisions, fan.widths, folds)
+
+
+def _smallest_gain(cells: Cells, n: int) -> tuple[float, float, FloatArray]:
+    """The gain of a best rule in a mean of the risks with weights >= 0, at the corner with the least by prediction."""
+    p, q = cells.corners[:, :n], cells.corners[:, n:]
+    among = np.flatnonzero((p >= 0.0).all(axis=1) & (q == 0.0).all(axis=1))
+    size = p[among].sum(axis=1)
+    predicted = slacks(cells.values, cells.standing, cells.own[among], cells.corners[among], predicted=True)
+    k = int((predicted.value / size).argmin())
+    found = slacks(cells.values, cells.standing, cells.own[among[[k]]], cells.corners[among[[k]]])
+    return float(found.value[0] / size[k]), float(found.error[0] / size[k]), p[among[k]] / size[k]
+
+
+def all_round(n: int) -> FloatArray:
+    """Directions (F, n) all round, of small integers without a common factor, not more than `MOST_DIRECTIONS`.
+
+    Of many groups only one or two have a weight at a time.
+    """
+    largest = 1
+    while (2 * largest + 3) ** n <= MOST_DIRECTIONS:
+        largest += 1
+    every = product(range(-largest, largest + 1), repeat=n)
+    most = n if 3**n <= MOST_DIRECTIONS else 2
+    return np.array([p for p in every if gcd(*p) == 1 and np.count_nonzero(p) <= most], dtype=np.float64)
+
+
+def _feasibility(
+    rows: CriteriaRows, standing: Standing, n_draws: int, seed: np.random.SeedSequence
+) -> tuple[float, float]:
+    """T, the largest excess of an algorithm over what rules attain in its standard errors, and its p-value.
+
+    In direction p the excess is p'(c - c*) with c the criteria of the best rule by prediction, which is positive where
+    even this rule does worse. Under the null all of them are taken to be 0, the least favourable case.
+    """
+    value, covariance = direction_forms(rows, standing, all_round(rows.n_criteria))
+    excess, spread = -value, np.sqrt(np.diag(covariance))
+    rounding = STILL * float(np.abs(standing.theta).max())
+    varies = spread > np.sqrt(STILL) * rounding + rounding
+    if (excess[~varies] > rounding).any():
+        return np.inf, 1.0 / (1.0 + n_draws)
+    t = float((excess[varies] / spread[varies]).max(initial=0.0))
+    if t <= 0.0:
+        return 0.0, 1.0
+    draws = draw_largest(covariance[np.ix_(varies, varies)], n_draws, seed)
+    return t, float((1 + np.count_nonzero(draws >= t)) / (1 + n_draws))
+
+
+def combine_joint(found: list[JointEvidence], central: int) -> JointEvidence:
+    """Combine repetitions: the most central one's evidence with p-values min(1, 2 median)."""
+    if len(found) == 1:
+        return found[0]
+    best = np.array([each.best_p_value for each in found])
+    return replace(
+        found[central],
+        p_value=combine_repetitions(np.array([each.p_value for each in found])),
+        feasibility_p_value=combine_repetitions(np.array([each.feasibility_p_value for each in found])),
+        best_p_value=np.array([combine_repetitions(own) for own in best.T]),
+    )

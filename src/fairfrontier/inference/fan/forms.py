@@ -1,0 +1,66 @@
+"""Linear forms of estimated criteria together: covariances by one pass over the rows, and the largest of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...arrays import FloatArray, IntArray
+from ...frontier.criteria import STILL, CriteriaRows, Standing
+
+BLOCK = 2_000_000
+"""Numbers held at a time."""
+
+
+def direction_forms(rows: CriteriaRows, standing: Standing, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """For directions p (F, J): p'(c* - c) of the best rule by prediction for p (F,), and their covariance (F, F)."""
+    covariance = np.zeros((len(directions),) * 2)
+    blocks = _blocks(rows, max(1, BLOCK // len(directions)))
+    gains = np.zeros((len(directions), rows.n_criteria))
+    for start, stop in blocks:
+        x, _, which, _ = _gains(rows, standing, directions, start, stop)
+        for j in range(rows.n_criteria):
+            gains[:, j] += x[which == j].sum(axis=0)
+    value = np.einsum("fj,fj->f", directions, gains)
+    for start, stop in blocks:
+        x, share, which, units = _gains(rows, standing, directions, start, stop)
+        centred = directions.T[which] * (x - share[:, None] * gains.T[which])
+        by_unit = np.add.reduceat(centred, units, axis=0)
+        covariance += by_unit.T @ by_unit
+    return value, covariance
+
+
+def _blocks(rows: CriteriaRows, size: int) -> list[tuple[int, int]]:
+    """First and last unit of blocks of about ``size`` rows."""
+    stops, blocks, start = rows.unit_stops, [], 0
+    while start < len(stops) - 1:
+        stop = max(start + 1, int(np.searchsorted(stops, stops[start] + size, side="right")) - 1)
+        blocks.append((start, stop))
+        start = stop
+    return blocks
+
+
+def _gains(
+    rows: CriteriaRows, standing: Standing, directions: FloatArray, start: int, stop: int
+) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+    """Gains (E, F) of the entries of some units, their shares and criteria (E,), and where each unit begins."""
+    first, last = rows.unit_stops[start], rows.unit_stops[stop]
+    selected = rows.vectors[first:last] @ directions.T < 0.0
+    moved = (standing.decisions - rows.lower)[first:last, None] - rows.spread[first:last, None] * selected
+    entries = slice(rows.entry_stops[first], rows.entry_stops[last])
+    of_row = np.repeat(np.arange(last - first), np.diff(rows.entry_stops[first : last + 1]))
+    units = rows.entry_stops[rows.unit_stops[start:stop]] - rows.entry_stops[first]
+    return rows.change[entries, None] * moved[of_row], rows.share[entries], rows.which[entries], units
+
+
+def draw_largest(covariance: FloatArray, n_draws: int, seed: np.random.SeedSequence) -> FloatArray:
+    """Draws (B,) of the largest of normal variables in standard errors; those that do not vary have no say."""
+    spread = np.sqrt(np.diag(covariance))
+    varies = spread > STILL * max(float(spread.max(initial=0.0)), 1e-300)
+    if not varies.any():
+        return np.zeros(n_draws)
+    own = covariance[np.ix_(varies, varies)] / np.outer(spread[varies], spread[varies])
+    values, vectors = np.linalg.eigh(own)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    normal = np.random.default_rng(seed).standard_normal((n_draws, len(values)))
+    largest: FloatArray = (normal @ root.T).max(axis=1)
+    return largest

@@ -1,0 +1,99 @@
+"""The question of an alternative for all groups together, asked of a `Fit`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...arrays import FloatArray, IntArray
+from ...data.algorithms import Algorithms
+from ...data.groups import Groups
+from ...data.messages import listed, shown
+from ...data.reading import Label
+from ...errors import InputError
+from ...fit import Fit
+from ...frontier.criteria import CriteriaRows, risk_rows
+from .evidence import BUDGET, combine_joint, joint_evidence
+from .result import JointLDATests, judge_jointly
+
+MOST_WITH_REFERENCE = 8
+"""Groups at most whose gaps to a reference group are tested together."""
+N_FOLDS = 5
+"""Folds by which widths are estimated where the predictions come from outside."""
+
+
+def joint_lda_tests(
+    fit: Fit, algorithms: Algorithms, *, alpha: float | None = None, reference: Label | None = None
+) -> JointLDATests:
+    """Test whether algorithms have alternatives for all groups together; see `FairFrontier.test_lda`."""
+    groups = fit.sample.groups
+    code = reference_code(groups, reference)
+    if len(groups) > (max(BUDGET) if reference is None else MOST_WITH_REFERENCE):
+        raise _too_many(groups, reference)
+    rates: list[FloatArray] = [fit.group_means(a) for a in algorithms.decisions]
+    found = []
+    for a in algorithms.decisions:
+        evidence = [
+            joint_evidence(
+                rows,
+                a,
+                folds,
+                reference=code,
+                n_draws=fit.options.n_boot,
+                seed=fit.seeds.drawing,
+                n_jobs=fit.options.n_jobs,
+            )
+            for rows, folds in zip(_all_rows(fit), _all_folds(fit), strict=True)
+        ]
+        found.append(combine_joint(evidence, fit.central))
+    return judge_jointly(
+        algorithms.names,
+        found,
+        rates,
+        groups=groups.labels,
+        reference=reference,
+        alpha=fit.level(alpha),
+        bounded=fit.bounds.lower is not None or fit.bounds.upper is not None,
+    )
+
+
+def reference_code(groups: Groups, reference: Label | None) -> int | None:
+    """Return the code of the reference group, if there is one."""
+    if reference is None:
+        return None
+    if reference not in groups.labels:
+        raise InputError(
+            "unknown-group", f"reference names {shown(reference)}, but the groups are {listed(groups.labels)}."
+        )
+    return groups.labels.index(reference)
+
+
+def _too_many(groups: Groups, reference: Label | None) -> InputError:
+    advice = ", or name a reference group by reference=." if reference is None else "."
+    return InputError(
+        "too-many-groups",
+        f"The joint test takes at most {max(BUDGET)} groups, or {MOST_WITH_REFERENCE} with a reference group, but "
+        f"there are {len(groups)}: {listed(groups.labels)}. Choose some with groups=, merge labels{advice}",
+    )
+
+
+def _all_rows(fit: Fit) -> list[CriteriaRows]:
+    """The rows of each repetition with the groups' risks as criteria."""
+    s, bounds = fit.sample, fit.bounds
+    return [
+        risk_rows(own.l0, own.dl, t, s.group, s.weight, clusters=s.clusters, lower=bounds.lower, upper=bounds.upper)
+        for own, t in zip(fit.losses, fit.nuisance.predictions, strict=True)
+    ]
+
+
+def _all_folds(fit: Fit) -> list[IntArray]:
+    """The folds of each repetition; predictions from outside have none, so rows are dealt to some, or clusters."""
+    if fit.nuisance.folds is not None:
+        return list(fit.nuisance.folds)
+    s = fit.sample
+    rng = np.random.default_rng(fit.seeds.learning)
+    if s.clusters is not None:
+        return [(rng.permutation(int(s.clusters.max()) + 1) % N_FOLDS)[s.clusters]]
+    folds = np.empty(s.n_obs, dtype=np.intp)
+    for rows in s.rows_by_group:
+        folds[rng.permutation(rows)] = np.arange(len(rows)) % N_FOLDS
+    return [folds]

@@ -1,0 +1,307 @@
+"""Results of joint LDA tests for several groups: verdict, adjusted p-values, and the sentences of their summaries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from ...arrays import FloatArray
+from ...data.checks import check_alpha
+from ...data.number_formats import confidence_text
+from ...data.reading import Label
+from ...data.result import ExplainedResult, PlainDict, ResultsByName, labels, plain_items
+from ..lda.result import VERDICTS, Verdict
+from ..p_values import holm
+from .evidence import JointEvidence
+from .witness import JointWitness
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class JointLDATest(ExplainedResult):
+    """Result of testing whether an algorithm has a less discriminatory alternative for several groups together.
+
+    An alternative is a rule that is no worse for any group and whose range of risks (the largest less the smallest) is
+    no wider; with a ``reference`` group, whose gaps to that group are no wider. The null hypothesis is that there is
+    none that is strictly better in every separating direction. ``verdict`` is one of
+
+    * ``"lda-shown"``: the robust test rejects, so such a rule exists.
+    * ``"no-evidence"``: it does not; ``gain_bound`` is the largest gain with which the data are compatible, unless the
+      algorithm does better for a group than the learner's best rule.
+    * ``"not-comparable"``: the algorithm's risks lie outside the estimated feasible set. The learner is too weak, or
+      the algorithm uses information outside the covariates.
+
+    ``p_value_adjusted`` is Holm's over the ``tested_together`` algorithms of one call of `test_lda`; the verdict rests
+    on it. Feasibility is judged without adjustment. With several repetitions of the cross-fitting p-values combine
+    them all, and everything else is of the most central one.
+    """
+
+    name: str
+    groups: tuple[Label, ...]
+    reference: Label | None
+    alpha: float
+    evidence: JointEvidence
+    selection_rate: FloatArray
+    p_value_adjusted: float
+    tested_together: int = 1
+    bounded: bool = False
+
+    @property
+    def risk(self) -> FloatArray:
+        """The algorithm's risks (K,) by group."""
+        return self.evidence.risk
+
+    @property
+    def range(self) -> float:
+        """Largest less smallest risk."""
+        return float(np.ptp(self.risk))
+
+    @property
+    def p_value(self) -> float:
+        """P-value of the robust test."""
+        return self.evidence.p_value
+
+    @property
+    def reject(self) -> bool:
+        """Whether the null of no alternative is rejected at level ``alpha``, adjusted for several algorithms."""
+        return self.p_value_adjusted <= self.alpha
+
+    @property
+    def statistic(self) -> float:
+        """The smallest slack in its standard errors; the null is rejected where it is large."""
+        return float(stats.norm.isf(self.evidence.p_value)) if self.evidence.p_value > 0.0 else np.inf
+
+    @property
+    def verdict(self) -> Verdict:
+        """One of three outcomes, never merged; an alternative is claimed on the adjusted p-value."""
+        if self.reject:
+            return "lda-shown"
+        return "not-comparable" if self.evidence.feasibility_p_value <= self.alpha else "no-evidence"
+
+    @property
+    def witness(self) -> JointWitness | None:
+        """A rule, or mixture of rules, that improves on the algorithm; None unless an alternative is shown."""
+        return self.evidence.witness if self.verdict == "lda-shown" else None
+
+    @property
+    def better_for(self) -> tuple[Label, ...]:
+        """Groups for which the algorithm does better than the learner's best rule, each tested at alpha / K."""
+        level = self.alpha / len(self.groups)
+        pairs = zip(self.groups, self.evidence.best_p_value.tolist(), strict=True)
+        return tuple(label for label, p in pairs if p <= level)
+
+    @property
+    def gain_bound(self) -> float | None:
+        """Largest gain in the mean of the risks with ``gain_weights`` with which the data are compatible.
+
+        Only for "no-evidence", and if the learner is consistent; None also if the algorithm does better for a group
+        than the learner's best rule.
+        """
+        if self.verdict != "no-evidence" or self.better_for:
+            return None
+        return self.evidence.gain_bound(self.alpha)
+
+    @property
+    def gain_weights(self) -> FloatArray:
+        """Weights (K,) of the groups' risks, summing to one, to which ``gain_bound`` refers."""
+        return self.evidence.gain_weights
+
+    def at(self, alpha: float) -> JointLDATest:
+        """The same evidence judged at another level."""
+        return replace(self, alpha=check_alpha(alpha))
+
+    def _facts(self) -> dict[str, object]:
+        facts: dict[str, object] = {
+            "algorithm": self.name,
+            "groups": labels(self.groups),
+            "reference": None if self.reference is None else str(self.reference),
+            "verdict": self.verdict,
+            "alpha": self.alpha,
+            "risk": self.risk,
+            "range": self.range,
+            "p_value": self.p_value,
+        }
+        if self.tested_together > 1:
+            facts |= {"p_value_adjusted": self.p_value_adjusted, "tested_together": self.tested_together}
+        return facts
+
+    def to_dict(self) -> PlainDict:
+        """Everything but the draws, as plain numbers and text."""
+        more: dict[str, object] = {
+            "tested_together": self.tested_together,
+            "p_value_adjusted": self.p_value_adjusted,
+            "reject": self.reject,
+            "statistic": self.statistic,
+            "selection_rate": self.selection_rate,
+            "bounded": self.bounded,
+            "better_for": labels(self.better_for),
+            "gain_bound": self.gain_bound,
+            "evidence": self.evidence.to_dict() | {"witness": None},
+            "witness": None,
+        }
+        if (w := self.witness) is not None:
+            more["witness"] = w.to_dict() | {
+                "lower_bounds": w.lower_bounds(self.alpha),
+                "confirmed": w.confirmed(self.alpha),
+            }
+        return plain_items(self._facts() | more)
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per group: risk, selection rate, and what the witness changes where there is one."""
+        columns: dict[str, object] = {"risk": self.risk, "selection rate": self.selection_rate}
+        if (w := self.witness) is not None:
+            n = len(self.groups)
+            columns |= {"risk of the alternative": w.risk, "gain": w.gain[:n]}
+            columns |= {"gain at least": w.lower_bounds(self.alpha)[:n], "its selection rate": w.selection_rate}
+        return pd.DataFrame(columns, index=pd.Index(self.groups, name="group"))
+
+    def _frame(self) -> pd.DataFrame:
+        return self.to_frame()
+
+    @property
+    def heading(self) -> str:
+        """The question that is answered."""
+        return f"Is there a less discriminatory alternative to {self.name}, all {len(self.groups)} groups together?"
+
+    @property
+    def aim(self) -> str:
+        """What an alternative must not widen, in words."""
+        if self.reference is None:
+            return "range of risks"
+        return f"gap in risk to group {self.reference}"
+
+    def sentences(self) -> list[str]:
+        """Say in plain words what the test shows and what it does not show."""
+        e = self.evidence
+        pairs = zip(self.groups, self.risk.tolist(), strict=True)
+        adjusted = f" ({self.p_value_adjusted:.4f} after adjusting for {self.tested_together} tests)"
+        return [
+            f"Risks: {', '.join(f'group {label} {risk:.4f}' for label, risk in pairs)}; range {self.range:.4f}.",
+            f"Test (robust, no group worse off and no {self.aim} wider): p-value {self.p_value:.4f}"
+            f"{adjusted if self.tested_together > 1 else ''}; {e.n_rules:,} rules tested in {e.n_cells:,} cells"
+            + ("." if e.finished else f", as many as the budget allows; finer cells might gain {e.loss:.1f} s.e."),
+            *self._finding(),
+            *self._learner(),
+            '"Less discriminatory" means that differences in expected loss are no wider, not equal selection rates: '
+            "evidence, not a legal finding. It presumes that outcomes are measured alike in all groups and known for "
+            "all rows, and is optimistic about an algorithm that was trained on these rows.",
+        ]
+
+    def _finding(self) -> list[str]:
+        if self.verdict == "lda-shown":
+            return [
+                f"A rule that is no worse for any group and has no wider {self.aim} exists.",
+                _describe(self.evidence.witness, self.groups, self.reference, self.alpha),
+            ]
+        if self.verdict == "not-comparable":
+            t = self.evidence.feasibility_t
+            far = f"by {t:.1f} standard errors" if np.isfinite(t) else "in a direction in which nothing varies"
+            return [
+                "The comparison does not apply: the algorithm's risks lie outside the estimated feasible set, "
+                f"{far} (p-value {self.evidence.feasibility_p_value:.4f}). Either the learner is too weak to reach "
+                "them or the algorithm uses information outside the covariates"
+                + (", or the bounds on the chance of being selected exclude it" if self.bounded else "")
+                + "; try a stronger learner, or add the algorithm's own score as a covariate. This shows neither an "
+                "alternative nor its absence."
+            ]
+        nothing = "No evidence of one. This does not show that none exists"
+        if self.gain_bound is None:
+            return [f"{nothing}."]
+        weights = ", ".join(
+            f"{weight:.2f} ({label})" for label, weight in zip(self.groups, self.gain_weights.tolist(), strict=True)
+        )
+        return [
+            f"{nothing}: if the learner is consistent, the data are compatible with a reduction of at most "
+            f"{self.gain_bound:.4f} ({confidence_text(self.alpha)} bound) in the mean of the risks weighted {weights}."
+        ]
+
+    def _learner(self) -> list[str]:
+        if not (better := self.better_for):
+            return []
+        return [
+            f"For group {' and for group '.join(map(str, better))} the algorithm does better than the learner's best "
+            "rule, beyond chance: the learner is too weak, or the algorithm uses information outside the covariates."
+        ]
+
+    def _verdict(self) -> str:
+        return VERDICTS[self.verdict]
+
+
+def _describe(w: JointWitness, groups: tuple[Label, ...], reference: Label | None, alpha: float) -> str:
+    others = [label for label in groups if label != reference]
+    widths = ["the range"] if reference is None else [f"the gap of group {label}" for label in others]
+    names = [*(f"group {label}" for label in groups), *widths]
+    gains = ", ".join(
+        f"{name} {gain:+.4f} (at least {bound:+.4f})"
+        for name, gain, bound in zip(names, w.gain.tolist(), w.lower_bounds(alpha).tolist(), strict=True)
+    )
+    kind = "one rule" if len(w.shares) == 1 else f"a lottery between {len(w.shares)} rules"
+    status = (
+        "all bounds clear zero, so this alternative counts as confirmed"
+        if w.confirmed(alpha)
+        else "existence is shown, this particular alternative is not yet confirmed"
+    )
+    return (
+        f"An alternative, {kind}, chosen by predictions. Gains: {gains}; {status}. The bounds "
+        f"({confidence_text(alpha)}, all together) are those of a rule named beforehand; this one is shown because the "
+        "test rejected on the same rows."
+    )
+
+
+class JointLDATests(ResultsByName[JointLDATest]):
+    """Results for several algorithms tested together, by name."""
+
+    __slots__ = ()
+
+    @property
+    def heading(self) -> str:
+        """The question that is answered."""
+        return "Is there a less discriminatory alternative, all groups together?"
+
+    def at(self, alpha: float) -> JointLDATests:
+        """The same evidence judged at another level."""
+        return JointLDATests({name: test.at(alpha) for name, test in self.items()})
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per algorithm; the adjusted p-value is that on which verdict and rejection rest."""
+        names = ("verdict", "reject", "range", "p_value", "p_value_adjusted")
+        rows = {name: {each: getattr(test, each) for each in names} for name, test in self.items()}
+        return pd.DataFrame(rows).T
+
+    def _frame(self) -> pd.DataFrame:
+        return self.to_frame()
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            str(name): f"{test.verdict}, p-value {test.p_value:.4g} (adjusted {test.p_value_adjusted:.4g})"
+            for name, test in self.items()
+        }
+
+
+def judge_jointly(
+    names: Sequence[str],
+    found: Sequence[JointEvidence],
+    selection_rates: Sequence[FloatArray],
+    *,
+    groups: tuple[Label, ...],
+    reference: Label | None,
+    alpha: float,
+    bounded: bool,
+) -> JointLDATests:
+    """Judge algorithms tested together by their evidence, with Holm's adjustment; by name."""
+    adjusted = holm(np.array([evidence.p_value for evidence in found])).tolist()
+    each = zip(names, found, selection_rates, adjusted, strict=True)
+    return JointLDATests(
+        {
+            name: JointLDATest(name, groups, reference, alpha, evidence, rates, p, len(found), bounded)
+            for name, evidence, rates, p in each
+        }
+    )
