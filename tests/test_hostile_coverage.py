@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support import skew_study
+from support import band_study, skew_study
 
 pytestmark = pytest.mark.slow
 SAMPLES = 200
@@ -19,3 +19,12 @@ def test_group_skew_has_power_and_keeps_its_level():
         assert rates.loc[design, "balance"] >= least - two_errors(least)
     for design in skew_study.SIZE:
         assert rates.loc[design, "balance"] <= 0.05 + two_errors(0.05)
+
+
+def test_bands_cover_or_a_warning_is_raised():
+    """In small groups, with few clusters and with unequal weights."""
+    rates = band_study.rates(band_study.run_study(SAMPLES, n_jobs=2))
+    print(rates)
+    unwarned = rates[rates["warned"] < 1.0]
+    assert len(unwarned) >= 4
+    assert (unwarned["missed"] <= 0.05 + two_errors(0.05)).all()
