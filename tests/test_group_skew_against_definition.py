@@ -6,8 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 from scipy.spatial import ConvexHull, cKDTree
-from support.best_point_cases import U, plain_point, plain_test, window
+from support import plain
+from support.best_point_cases import U, plain_test, window
 from support.group_skew_cases import (
     CASES,
     METHODS,
@@ -20,16 +22,18 @@ from support.group_skew_cases import (
     reaching,
     two_sided_rows,
 )
-from support.lda_cases import Case
 from support.quick import QUICK
 from support.small_samples import Rows, fit, learned, rows
 
 from fairfrontier import FairFrontier, Loss, cost_loss
+from fairfrontier.bootstrap.draws import DrawingContext
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import InputError, NotFittedError
 from fairfrontier.frontier.plane import convex_contains
+from fairfrontier.frontier.support import build_support_function, make_scores
 from fairfrontier.inference.group_skew import SET_SPACING, BestPointsSet, closest_pair, closest_point, skew_points
 from fairfrontier.inference.lattices import lattice
+from fairfrontier.inference.skew_gaps import skew_gaps, weakest
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.EmptySetWarning"
@@ -48,41 +52,85 @@ def test_statistic_and_draws_of_the_closest_pair(skew):
     """From the rows and the multipliers, with the published constants."""
     test = skew.tests["paper"]
     grids = [window(u, 100) for u in U]
-    statistic, draws = plain_test(skew.context, test.closest_r, test.closest_b, grids, np.sqrt(skew.ff.n_obs_) ** -0.49)
+    closest_r, closest_b = test.closest
+    statistic, draws = plain_test(skew.context, closest_r, closest_b, grids, np.sqrt(skew.ff.n_obs_) ** -0.49)
     assert test.statistic == pytest.approx(statistic, abs=1e-9)
     np.testing.assert_allclose(test.draws, draws, rtol=0, atol=1e-8)
     fewest, most = (1 + sum(d >= statistic + s * 1e-8 for d in draws) for s in (1, -1))
     assert fewest / (1 + B) <= test.p_value <= most / (1 + B)
-    assert (test.closest_r[1] - test.closest_r[0]) * (test.closest_b[1] - test.closest_b[0]) >= 0
+    assert (closest_r[1] - closest_r[0]) * (closest_b[1] - closest_b[0]) >= 0
+    assert test.gaps == ()
     assert test.p_value == closest_pair(*skew.parts["paper"]).p_value
 
 
-def test_statistic_and_draws_of_the_deciding_point(skew):
-    """From the rows and the multipliers: 200 directions in half circles, held rules and kappa_n / sqrt(n)."""
-    test, n = skew.tests["sharp"], skew.ff.n_obs_
-    closest = (test.closest_r, test.closest_b)
-    found = [
-        plain_point(skew.context, e, u, window(u, 200, np.pi / 2), np.sqrt(np.log(n) / n), held=True)
-        for e, u in zip(closest, U, strict=True)
-    ]
-    # R decides if it lies weakly below the line and B if it lies weakly above, whichever has the larger p-value
-    counts = [closest_point(point, above)[0] for point, above in zip(skew.parts["sharp"], (False, True), strict=True)]
-    assert counts[0] != counts[1]
-    k = int(np.argmax(counts))
-    assert test.p_value == (1 + counts[k]) / (1 + B)
-    assert (closest[k][1] - closest[k][0]) * (-1, 1)[k] >= 0
-    statistic, draws = found[k]
-    assert test.statistic == pytest.approx(statistic, abs=1e-9)
-    np.testing.assert_allclose(test.draws, draws, rtol=0, atol=1e-8)
-    fewest, most = (1 + sum(d >= statistic + s * 1e-8 for d in draws) for s in (1, -1))
-    assert fewest / (1 + B) <= test.p_value <= most / (1 + B)
-    # the other point has the smallest statistic of the same side, up to the last squares of its search
-    other = skew.parts["sharp"][1 - k]
-    axis = np.arange(-0.2, 1.2, 0.02)
-    dense = np.vstack([np.array(np.meshgrid(axis, axis)).reshape(2, -1).T, test.best_r, test.best_b])
-    least = other.statistic(dense[(dense[:, 1] - dense[:, 0]) * (-1, 1)[k] >= 0]).min()
-    assert (closest[1 - k][1] - closest[1 - k][0]) * (-1, 1)[k] >= 0
-    assert found[1 - k][0] <= least + 2.0 * np.sqrt(n) * 0.02 * other.unit * np.sqrt(0.5)
+def plain_gap(scores, multipliers, held, group, how):
+    """One estimate of the gap at a group's best point, row by row; the rules are those of the shares ``held``."""
+    lam = 0.3
+    u = (-1.0, 0.0) if group == 0 else (0.0, -1.0)
+    q = (-1.0 + lam, -lam) if group == 0 else (-lam, -1.0 + lam)
+    risks = []
+    for direction in (u, q):
+        total, mass = [0.0, 0.0], [0.0, 0.0]
+        for i, m in enumerate(multipliers):
+            k = sum(direction[g] / held[g] * scores.t[i, g] for g in (0, 1))
+            g, w = (0 if scores.is_r[i] else 1), scores.weight[i] * m
+            total[g] += w * (scores.l0[i] + (scores.dl[i] if k > 0 else 0.0))
+            mass[g] += w
+        risks.append([total[g] / mass[g] for g in (0, 1)])
+    if how == "direct":
+        return risks[0][1 - group] - risks[0][group]
+    h_u, h_q = (
+        sum(d * e for d, e in zip(direction, risk, strict=True)) for direction, risk in zip((u, q), risks, strict=True)
+    )
+    return (h_u - h_q) / lam
+
+
+def check_gaps(gaps, context):
+    function, root = context.function, np.sqrt(context.function.n_obs)
+    held = plain.group_shares(function.scores)
+    multipliers = plain.weights_of_draws(function, context.n_boot, context.seed)
+    assert [(gap.group, gap.how) for gap in gaps] == [
+        (0, "difference"), (0, "direct"), (1, "difference"), (1, "direct")
+    ]  # fmt: skip
+    for gap in gaps:
+        value = plain_gap(function.scores, np.ones(function.n_obs), held, gap.group, gap.how)
+        drawn = [plain_gap(function.scores, m, held, gap.group, gap.how) for m in multipliers]
+        assert gap.estimate == pytest.approx(value, abs=1e-12)
+        assert gap.statistic == pytest.approx(root * value, abs=1e-10)
+        np.testing.assert_allclose(gap.draws, root * (np.array(drawn) - value), rtol=0, atol=1e-9)
+        fewest, most = (1 + sum(d >= gap.statistic + s * 1e-9 for d in gap.draws) for s in (1, -1))
+        assert fewest / (1 + len(drawn)) <= gap.p_value <= most / (1 + len(drawn))
+
+
+def test_gaps_statistic_and_draws_of_the_weakest(skew):
+    """From the rows and the multipliers; all four gaps have to be positive beyond chance."""
+    test = skew.tests["sharp"]
+    check_gaps(test.gaps, skew.context)
+    assert test.p_value == max(gap.p_value for gap in test.gaps)
+    assert test.closest is None
+    deciding = [gap for gap in test.gaps if gap.p_value == test.p_value]
+    chosen = min(deciding, key=lambda gap: gap.statistic / gap.draws.std())
+    assert (test.statistic, test.draws.tobytes()) == (chosen.statistic, chosen.draws.tobytes())
+
+
+@given(plain.score_samples())
+@settings(max_examples=25)
+def test_gaps_in_nasty_samples(sample):
+    scores, _ = sample
+    context = DrawingContext(build_support_function(scores), 99, np.random.SeedSequence(3))
+    gaps = skew_gaps(context)
+    check_gaps(gaps, context)
+    assert weakest(gaps).p_value == max(gap.p_value for gap in gaps)
+
+
+def test_a_gap_of_zero_that_never_varies_is_not_rejected():
+    """And a positive one that never varies is: people of group 1 are always served well, others never."""
+    l0, group = np.array([0.0, 0.0, 1.0, 1.0]), np.array([0, 0, 1, 1])
+    t = np.array([[1.0, 0.5], [1.0, 0.5], [1.0, 0.5], [1.0, 0.5]])
+    for losses, expected in ((l0, {0: ONE_DRAW, 1: 1.0}), (0.0 * l0, {0: 1.0, 1: 1.0})):
+        scores = make_scores(losses, np.zeros(4), t, group, np.ones(4))
+        gaps = skew_gaps(DrawingContext(build_support_function(scores), 99, np.random.SeedSequence(3)))
+        assert {gap.group: gap.p_value for gap in gaps} == expected
 
 
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
@@ -96,16 +144,7 @@ def test_nothing_varies_and_the_risks_are_far_from_zero():
         loss = Loss("shifted", lambda d, y, c=constant: c + 1.0 * (d != y), binary_outcome=True)
         test = fit(Rows(X, y, group, t), options={"n_boot": B, "loss": loss}).test_group_skew()
         assert test.p_value == 1.0
-        np.testing.assert_allclose([test.closest_r, test.closest_b], constant, atol=1e-9)
-
-
-def test_either_point_may_decide():
-    """Which one does in the cases above."""
-    deciding = set()
-    for kind, n in CASES:
-        r, b = skew_points(Case(kind, n).context, "sharp")
-        deciding.add(closest_point(r, above=False)[0] > closest_point(b, above=True)[0])
-    assert deciding == {True, False}
+        np.testing.assert_allclose([gap.estimate for gap in test.gaps], 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -133,12 +172,13 @@ def test_exchanging_the_groups_mirrors_the_result(seed, method):
     ours, theirs = one.test_group_skew(method=method), other.test_group_skew(method=method)
     assert ours.p_value == pytest.approx(theirs.p_value, abs=0.02)
     np.testing.assert_allclose(ours.best_r, theirs.best_b[::-1], atol=1e-12)
-    crossed = other.test_best_points(ours.closest_b[::-1], ours.closest_r[::-1], directions=100)
-    same = one.test_best_points(ours.closest_r, ours.closest_b, directions=100)
-    np.testing.assert_allclose(crossed.draws, same.draws, rtol=0, atol=1e-9)
+    if method == "sharp":
+        for gap, image in zip(ours.gaps, theirs.gaps[2:] + theirs.gaps[:2], strict=True):
+            assert gap.estimate == pytest.approx(image.estimate, abs=1e-12)
+            np.testing.assert_allclose(gap.draws, image.draws, rtol=0, atol=1e-9)
     # T and draws of our points are those of their mirror images in the other fit
     mine, yours = (skew_points(ff.feasible_set().context, method) for ff in (one, other))
-    for point, image, at in zip(mine, yours[::-1], (ours.closest_r, ours.closest_b), strict=True):
+    for point, image, at in zip(mine, yours[::-1], (ours.best_r, ours.best_b), strict=True):
         for a, b in zip(point.test(at[None]), image.test(at[None, ::-1]), strict=True):
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-9)
         for above in SIDES:
@@ -169,10 +209,7 @@ def test_best_points_on_one_side_are_not_rejected(method, seed):
         assert not test.at(0.4).reject
         if method == "sharp":
             sign = 1 if ff.groups_ == (1, 0) else -1
-            decides = test.closest_b if sign > 0 else test.closest_r
-            assert sign * (decides[1] - decides[0]) >= 0
-            point = skew_points(ff.feasible_set().context, method)[1 if sign > 0 else 0]
-            assert test.statistic == pytest.approx(point.statistic(decides[None])[0], abs=1e-9)
+            assert weakest(test.gaps).group == (1 if sign > 0 else 0)
 
 
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
@@ -209,8 +246,8 @@ def test_the_unit_of_the_loss_does_not_matter(scale):
             for c in (1.0, scale)
         )
         assert other.p_value == one.p_value
-        np.testing.assert_array_equal(other.closest_r / scale, one.closest_r)
-        np.testing.assert_array_equal(other.closest_b / scale, one.closest_b)
+        if method == "paper":
+            np.testing.assert_array_equal(other.closest / scale, one.closest)
         np.testing.assert_array_equal(other.draws / scale, one.draws)
         np.testing.assert_array_equal(other.confidence_set.best_r / scale, one.confidence_set.best_r)
         np.testing.assert_array_equal(other.confidence_set.best_b / scale, one.confidence_set.best_b)
@@ -241,7 +278,8 @@ def test_repetitions_are_combined_by_twice_the_median():
         assert (combined.verdict != "not-shown") == (expected <= 0.05)
         chosen = [t for t in alone if np.allclose(t.draws, combined.draws, rtol=0, atol=1e-9)]
         assert chosen
-        np.testing.assert_allclose(combined.closest_r, chosen[0].closest_r, atol=1e-12)
+        if method == "paper":
+            np.testing.assert_allclose(combined.closest, chosen[0].closest, atol=1e-12)
         np.testing.assert_allclose(combined.best_r, np.median([t.best_r for t in alone], axis=0), atol=1e-12)
         np.testing.assert_allclose(combined.best_b, np.median([t.best_b for t in alone], axis=0), atol=1e-12)
 
@@ -302,17 +340,18 @@ def test_estimates_and_closest_pair_lie_in_the_confidence_set(skew, method):
     r, b = skew.parts[method]
     assert (1 + reaching(r, b, test.best_r[None], test.best_b[None])[0]) / (1 + B) > 0.05
     assert SET_SPACING < 1.0
-    for near, estimate, closest, points, outline in (
-        (r.unit, test.best_r, test.closest_r, test.confidence_set.best_r, test.confidence_set.outline_r),
-        (b.unit, test.best_b, test.closest_b, test.confidence_set.best_b, test.confidence_set.outline_b),
+    closest = [None, None] if test.closest is None else test.closest
+    for near, estimate, at, points, outline in (
+        (r.unit, test.best_r, closest[0], test.confidence_set.best_r, test.confidence_set.outline_r),
+        (b.unit, test.best_b, closest[1], test.confidence_set.best_b, test.confidence_set.outline_b),
     ):
         assert cKDTree(points).query(estimate)[0] <= near
         assert convex_contains(outline, estimate[None]).all()
         assert convex_contains(outline, points, slack=1e-12).all()
         assert shown(outline) <= shown(points)
         assert ConvexHull(points).volume == pytest.approx(ConvexHull(outline).volume)
-        if test.p_value > 0.15:
-            assert cKDTree(points).query(closest)[0] <= near
+        if at is not None and test.p_value > 0.15:
+            assert cKDTree(points).query(at)[0] <= near
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -399,8 +438,10 @@ def test_dictionary_is_json(skew):
         assert record["reject"] is (record["verdict"] == "balance-shown")
         assert (record["verdict"] == "not-shown") is (test.p_value > 0.05)
         assert record["p_value_balanced"] == test.p_value_balanced
-        for name in ("best_r", "best_b", "closest_r", "closest_b"):
+        for name in ("best_r", "best_b"):
             assert record[name] == getattr(test, name).tolist()
+        assert [gap["estimate"] for gap in record["gaps"]] == [gap.estimate for gap in test.gaps]
+        assert record["closest"] == (None if test.closest is None else test.closest.tolist())
         for name in ("statistic", "critical_value", "p_value", "alpha"):
             assert record[name] == getattr(test, name)
             assert isinstance(record[name], float)

@@ -57,9 +57,17 @@ def blind():
     return [published(1500, "skewed", seed, blind=True) for seed in range(12)]
 
 
+def noisy(seed):
+    """The first group's pairs are full of noise, so that rules made for the second one serve it better than its own."""
+    data, rng = two_sided_rows(600, seed), np.random.default_rng(seed)
+    t = data.t.copy()
+    t[:, 0] += 1.5 * t[:, 0].std() * rng.normal(size=len(t))
+    return fit(data, t=t, options={"n_boot": B})
+
+
 @pytest.fixture(scope="module")
-def contradictory(blind):
-    return next(ff for ff in blind if ff.test_group_skew().verdict == "contradictory")
+def contradictory():
+    return noisy(1)
 
 
 # --- the p-value of the opposite ----------------------------------------------------------------------
@@ -156,18 +164,23 @@ def test_the_verdict_follows_from_both_p_values_and_the_estimates(p_value, balan
     assert given.reject is (verdict == "balance-shown")
 
 
-def test_a_learner_that_misses_a_group_gives_no_answer(blind):
-    """Weak group skew is true. Its p-value alone would reject it nearly always; not once may balance be claimed."""
-    tests = [ff.test_group_skew() for ff in blind]
-    by_p_value = sum(test.p_value <= 0.05 for test in tests)
-    verdicts = [test.verdict for test in tests]
-    assert by_p_value >= 9
-    assert verdicts.count("contradictory") == by_p_value
-    assert "balance-shown" not in verdicts
-    for test in tests:
+def test_a_learner_that_misses_a_group_shows_nothing(blind):
+    """Weak group skew is true, although no pair of best points agrees with the estimates."""
+    for test in [ff.test_group_skew() for ff in blind]:
+        assert test.p_value > 0.9
+        for alpha in (0.02, 0.05, 0.1, 0.3):
+            assert test.at(alpha).verdict == "not-shown"
+
+
+def test_a_learner_whose_estimates_contradict_each_other_gives_no_answer():
+    """Both gaps are positive beyond chance, but rules made for the other group serve the first one better."""
+    for seed in range(5):
+        test = noisy(seed).test_group_skew()
+        assert test.p_value <= 0.02
+        assert test.p_value_balanced <= 0.02
         for alpha in (0.02, 0.05, 0.1, 0.3):
             assert not test.at(alpha).reject
-            assert test.at(alpha).verdict == ("contradictory" if test.p_value <= alpha else "not-shown")
+            assert test.at(alpha).verdict == "contradictory"
 
 
 def test_power_is_not_lost():
@@ -201,8 +214,7 @@ def test_a_null_at_its_boundary_is_not_taken_for_balance():
         t[:, 1] = 0.3 * t[:, 1] + 0.7 * t[:, 1].mean()
         ff = FairFrontier(n_boot=B, random_state=0).fit(None, y, sensitive_features=group, external_nuisance=t)
         verdicts.append(ff.test_group_skew().verdict)
-    assert verdicts.count("contradictory") >= 3  # the p-value of the null alone would claim balance in these
-    assert verdicts.count("balance-shown") <= 1
+    assert verdicts == ["not-shown"] * 20
 
 
 def test_true_skew_with_a_good_learner_is_not_shown():
@@ -231,7 +243,7 @@ def test_summary_of_a_contradiction(contradictory):
     assert NO_ANSWER in text
     assert "learner is too weak or the sample too small" in text
     assert not any(words in text for words in (*CLAIMS, "Not rejected"))
-    other = replace(test, p_value_balanced=0.5).summary()
+    other = replace(test, p_value_balanced=0.5, best_b=test.best_r).summary()
     assert "the estimated best points lie as it says" in other
     assert "so is its opposite" not in other
     assert not any(words in other for words in CLAIMS)

@@ -1,9 +1,14 @@
 """Tests of points, confidence sets of frontiers, bands and set tests against plain loops over draws."""
 
+import warnings
+from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from matplotlib.path import Path
 from support import plain
 from support.codes import group_codes
@@ -11,10 +16,12 @@ from support.quick import QUICK
 from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
+from fairfrontier.bootstrap.studentised import draw_studentised
 from fairfrontier.datasets import make_liu_molinari
+from fairfrontier.errors import SmallSampleWarning
 from fairfrontier.frontier.plane import convex_contains, polygon_area, unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
-from fairfrontier.inference.bands import SupportBand, _deepest_point
+from fairfrontier.inference.bands import SupportBand, _deepest_point, effective_sizes
 from fairfrontier.inference.p_values import critical_value
 from fairfrontier.inference.points import (
     FrontierProcess,
@@ -25,6 +32,7 @@ from fairfrontier.inference.points import (
 )
 from fairfrontier.inference.regions import LEVELS, _halved, frontier_region
 
+pytestmark = pytest.mark.filterwarnings("ignore::fairfrontier.errors.SmallSampleWarning")
 B = 99
 KINDS = ("fairness-accuracy", "pareto")
 DERIVATIVES = ("numerical", "contact")
@@ -293,15 +301,69 @@ def test_sets_are_nested_in_the_level(region):
 # --- bands --------------------------------------------------------------------------------------------
 
 
+SIDES = {"two-sided": np.abs, "lower": lambda t: t, "upper": lambda t: -t}
+
+
+@cache
+def plain_t(case):
+    """Every draw at every direction in its own standard errors, (B, K)."""
+    multipliers = plain.weights_of_draws(case.context.function, B, case.context.seed)
+    return np.array([plain.studentised(case.context.function.scores, m, unit_circle(1000)) for m in multipliers])
+
+
 def plain_sup_t(case, side):
-    q = unit_circle(1000)
-    draws = case.context.draw(q, hold_rules=True)
-    error = np.sqrt(np.diag(case.ff.support_covariance(q)) / case.n)
-    sup = []
-    for b in range(B):
-        t = (draws.h[b] - draws.h_hat) / error
-        sup.append({"two-sided": np.abs(t), "lower": t, "upper": -t}[side].max())
-    return np.array(sup)
+    return np.nanmax(SIDES[side](plain_t(case)), axis=1)
+
+
+@given(plain.score_samples(), st.booleans())
+@settings(max_examples=40)
+def test_studentised_draws_of_nasty_samples(sample, clustered):
+    """Ties, zeros, one-sided groups, axes along which rows tie exactly, and clusters across groups."""
+    scores, rng = sample
+    n = len(scores.l0)
+    if clustered:
+        scores = replace(scores, clusters=rng.integers(0, max(n // 3, 1), n))
+    function, seed = build_support_function(scores), np.random.SeedSequence(3)
+    q = np.vstack([plain.AXES, unit_circle(24, 0.1)])
+    shifts = 0.1 * rng.normal(size=(3, len(q)))
+    drawn = draw_studentised(function, q, n_boot=99, seed=seed)
+    moved = draw_studentised(function, q, shifts, n_boot=99, seed=seed, n_jobs=2)
+    for b, m in enumerate(plain.weights_of_draws(function, 99, seed)[:8]):
+        own = ((drawn, plain.studentised(scores, m, q)), (moved, plain.studentised(scores, m, q, shifts[b % 3])))
+        for found, values in own:
+            kept = values[~np.isnan(values)]
+            if len(kept):
+                assert found.above[b] == pytest.approx(kept.max(), rel=1e-6, abs=1e-8)
+                assert found.below[b] == pytest.approx(-kept.min(), rel=1e-6, abs=1e-8)
+            else:
+                assert (found.above[b], found.below[b]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("n", "warned"), [(150, True), (400, False)])
+def test_small_groups_are_warned_of(n, warned):
+    """By people of equal weight, or clusters, in the smaller group."""
+    data = rows(n, 6)
+    for arguments in ({}, {"sample_weight": np.where(np.arange(n) % 2, 1.0, 0.5)}, {"clusters": np.arange(n) // 5}):
+        ff = fit(data, options={"n_boot": B}, **arguments)
+        weight, clusters = arguments.get("sample_weight", np.ones(n)), arguments.get("clusters", np.arange(n))
+        sizes = []
+        for g in ff.groups_:
+            own = data.g == g
+            each = [weight[own & (clusters == c)].sum() for c in np.unique(clusters[own])]
+            sizes.append(sum(each) ** 2 / sum(v**2 for v in each))
+        feasible = ff.feasible_set()
+        np.testing.assert_allclose(effective_sizes(feasible.context.function), sizes)
+        with warnings.catch_warnings(record=True) as raised:
+            warnings.simplefilter("always")
+            feasible.confidence_band()
+        assert [w.category for w in raised] == [SmallSampleWarning] * int(min(sizes) < 100)
+        assert bool(raised) == (warned or "clusters" in arguments)
+        if raised:
+            unit = "clusters" if "clusters" in arguments else "people"
+            assert f"group {ff.groups_[int(np.argmin(sizes))]} is worth {min(sizes):.0f} {unit}" in str(
+                raised[0].message
+            )
+            assert raised[0].filename == __file__
 
 
 @pytest.mark.parametrize("side", ["two-sided", "lower", "upper"])

@@ -28,7 +28,9 @@ GROUPS = ("<i>A</i>", 'B & "C"\n')
 """Labels that would break a page if they were not escaped, and a line if it were not joined."""
 IN_USE = "<script>alert('now')</script>\nin use " + "x" * 200
 
-pytestmark = pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.SmallSampleWarning"
+)
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ __all__ = [
     "MissingDependencyError",
     "NotFittedError",
     "NotShownWarning",
+    "SmallSampleWarning",
     "WeakLearnerWarning",
 ]
 
@@ -141,6 +142,10 @@ class FewDrawsWarning(FairFrontierWarning):
 
 class EmptySetWarning(FairFrontierWarning):
     """An estimated or confidence set came out empty."""
+
+
+class SmallSampleWarning(FairFrontierWarning):
+    """A group has so few people or clusters, or so unequal weights, that bands are known to miss too often."""
 
 
 class NotShownWarning(FairFrontierWarning):

@@ -687,8 +687,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             Level; default that of the object.
         method : {"sharp", "paper"}
             "paper" is the published test, which rejects even if no pair of best points passes at all. "sharp" rejects
-            more often in good samples, never in those. Its level is kept if the learner converges fast enough (the
-            paper's conditions); one that misses signal can still mislead it.
+            if the gap between the groups' risks at each best point is positive beyond chance, estimated in two ways; it
+            rejects far more often in good samples. Its level is kept if the learner converges fast enough (the
+            paper's conditions); one that misses signal can still mislead it, though seldom both estimates at once.
 
         Returns
         -------

@@ -84,8 +84,11 @@ def point_tests(ff, decisions):
             f"skew {method}: statistic": skew.statistic,
             f"skew {method}: critical value": skew.critical_value,
             f"skew {method}: p-value": skew.p_value,
-            f"skew {method}: closest": np.array([skew.closest_r, skew.closest_b]),
         }
+        if skew.closest is None:
+            found[f"skew {method}: gaps"] = np.array([gap.estimate for gap in skew.gaps])
+        else:
+            found[f"skew {method}: closest"] = skew.closest
     return found
 
 

@@ -26,7 +26,8 @@ from fairfrontier.frontier.support import build_support_function, make_scores
 from fairfrontier.inference.best_points import best_point_tests
 from fairfrontier.inference.distance.estimates import fairest_evidence, read_metric
 from fairfrontier.inference.distance.result import _union
-from fairfrontier.inference.group_skew import closest_on_either_side, closest_pair, skew_points
+from fairfrontier.inference.group_skew import closest_pair, skew_points
+from fairfrontier.inference.skew_gaps import skew_gaps
 from fairfrontier.learning.cross_fitting import cross_fit
 from fairfrontier.learning.learners import resolve_learner
 from support.codes import group_codes
@@ -119,7 +120,7 @@ def replicate(number, n, design, *, regret, n_boot=500, n_refits=20):
         skew = skew_points(context, "sharp")
         (t_r, d_r), (t_b, d_b) = skew[0].test(truth.R[None]), skew[1].test(truth.B[None])
         line[f"(R,B) sharp{suffix}"] = (1 + np.sum(d_r + d_b >= t_r + t_b)) / (1 + n_boot)
-        line[f"skew sharp{suffix}"] = closest_on_either_side(*skew).p_value
+        line[f"skew sharp{suffix}"] = max(gap.p_value for gap in skew_gaps(context))
         kinds = {"sharp": ("sharp", False)}
         if not label:
             exact = best_point_tests([context], 0, truth.R[None], truth.B[None], groups=(1, 0), alpha=0.05)

@@ -147,7 +147,8 @@ def sound_skew(case, test):
             assert found.p_value <= found.alpha < found.p_value_balanced
             assert case.ff.configuration_ == "balanced"
     finite([test.statistic, test.critical_value])
-    finite([test.best_r, test.best_b, test.closest_r, test.closest_b])
+    finite([test.best_r, test.best_b])
+    finite([gap.estimate for gap in test.gaps] if test.closest is None else test.closest)
     is_text(test.summary())
     is_json(json.dumps(test.to_dict()))
     found = other_level(test).confidence_set

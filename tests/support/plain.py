@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 from scipy.optimize import brentq
+from scipy.stats import poisson
 
 from fairfrontier.frontier.support import make_scores
 from support.codes import group_codes
@@ -159,6 +160,37 @@ def weights_of_draws(function, n_boot, seed):
     if clusters is None:
         return unit_weights(function.n_obs, n_boot, seed)
     return unit_weights(max(clusters) + 1, n_boot, seed)[:, clusters]
+
+
+def studentised(scores, multipliers, q, shift=0.0):
+    """(h~ - h^) / s~ at directions (K, 2) for one draw, the rules held; nan where the sample itself does not vary.
+
+    ``shift`` (K,) is added to the difference. ``multipliers`` (n,): the Exp(1) numbers of the draw, turned into
+    Poisson numbers, .01 instead of 0.
+    """
+    drawn = np.maximum(poisson.ppf(-np.expm1(-multipliers), 1.0), 0.01)
+    mean = 1.0 + 0.01 * np.exp(-1.0)
+    spread = np.sqrt((2.0 + 0.0001 * np.exp(-1.0) - mean**2) / mean)
+    cluster = np.arange(len(scores.l0)) if scores.clusters is None else scores.clusters
+    chosen = scores.t @ (np.asarray(q) / group_shares(scores)).T > 0
+    values = []
+    for w in (np.ones(len(drawn)), drawn):
+        h, variance = np.zeros(len(q)), np.zeros(len(q))
+        influence = np.zeros((len(q), int(cluster.max()) + 1))
+        for g, own in enumerate((scores.is_r, ~scores.is_r)):
+            total = sum(w[own] * scores.weight[own])
+            loss = scores.l0[own, None] + scores.dl[own, None] * chosen[own]
+            e = (w[own] * scores.weight[own]) @ loss / total
+            h += q[:, g] * e
+            for i, c in enumerate(cluster[own]):
+                influence[:, c] += scores.weight[own][i] * q[:, g] / total * (loss[i] - e)
+        weight_of = np.zeros(influence.shape[1])
+        weight_of[cluster] = w
+        variance = influence**2 @ weight_of
+        values.append((h, variance))
+    (h_hat, s_hat), (h, s) = values
+    varies = s_hat > 1e-20 * max(np.abs(scores.l0).max(), np.abs(scores.dl).max(), 1.0) ** 2
+    return np.where(varies, (h - h_hat + shift) / np.sqrt(np.where(varies, s, 1.0)) / spread, np.nan)
 
 
 def unit_weights(n_units, n_boot, seed, block=65_536):

@@ -135,6 +135,21 @@ def _passed(a, b, start, stop, p1, p2):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def passed_rows(a, b, p, passed, tied):  # type: ignore[no-untyped-def]
+    """Write how many sorted rows are passed at each direction p (K, 2) of the right half circle.
+
+    Rows [passed, tied) are exactly perpendicular to it.
+    """
+    m = a.shape[0]
+    for k in range(p.shape[0]):
+        position = _passed(a, b, 0, m, p[k, 0], p[k, 1])
+        end = position
+        while end < m and p[k, 0] * a[end] + p[k, 1] * b[end] == 0.0:
+            end += 1
+        passed[k], tied[k] = position, end
+
+
+@njit(cache=True, nogil=True)
 def find_places(rows, turns, mu_r, mu_b, places):  # type: ignore[no-untyped-def]
     """Write the first row past each direction, in the order of the sweep, and the first one not perpendicular to it."""
     for block in range(rows.stops.shape[0]):

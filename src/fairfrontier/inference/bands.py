@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -10,11 +11,13 @@ from scipy.optimize import linprog
 
 from ..arrays import ArrayLike, FloatArray
 from ..bootstrap.draws import DrawingContext
+from ..bootstrap.studentised import draw_studentised
 from ..data.checks import check_directions, check_level, check_risks
+from ..data.groups import by_group
 from ..data.notebook import BLUE, GREEN, Picture
 from ..data.reading import Label
 from ..data.result import PlainDict, Result, axes_of, plain_items
-from ..errors import InputError
+from ..errors import InputError, SmallSampleWarning
 from ..frontier.plane import intersect_half_planes, unit_circle
 from ..frontier.regret import Regret
 from ..frontier.sets import FeasibleSet
@@ -23,6 +26,8 @@ from .p_values import critical_value, p_value, step_size
 
 BAND_DIRECTIONS = 1000
 """Directions on which the supremum over all directions is taken."""
+SMALLEST = 100
+"""Effective size of a group below which bands are known to miss too often in some designs."""
 Side = Literal["two-sided", "lower", "upper"]
 
 
@@ -82,6 +87,7 @@ class SetTest(Result):
 class SupportBand(Result):
     """A sup-t confidence band for the support function, valid at all directions together.
 
+    ``sup_t`` (B,) are the largest deviations of the draws, each in its own standard errors (bootstrap-t).
     ``inner`` and ``outer`` (k, 2) are polygons: with probability 1 - alpha the feasible set contains the inner
     one and lies in the outer one. A one-sided band has only one of them; ``inner`` is empty (0, 2) when the
     band is too wide for any set to fit.
@@ -173,19 +179,29 @@ class EstimatedFeasibleSet(FeasibleSet):
         return super(EstimatedFeasibleSet, self)._facts() | more
 
     def confidence_band(self, alpha: float | None = None, side: Side = "two-sided") -> SupportBand:
-        """Sup-t band for h over all directions, two-sided, or one-sided ("lower", "upper")."""
+        """Sup-t band for h over all directions, two-sided, or one-sided ("lower", "upper").
+
+        Warns
+        -----
+        SmallSampleWarning
+            If a group is so small, or its weights so unequal, that bands are known to miss too often.
+        """
         if side not in ("two-sided", "lower", "upper"):
             raise InputError("bad-option", f'`side` must be "two-sided", "lower" or "upper", got {side!r}.')
         level = self._level(alpha)
-        # The rule of each direction is held fixed: its wobble with the re-estimated group shares is of smaller order
-        # but would widen the band.
-        draws = self.context.correct(self.context.draw(unit_circle(BAND_DIRECTIONS), hold_rules=True))
-        error = standard_errors(self.context.function, draws.directions)
-        error = np.where(error > 0.0, error, np.inf)
-        t = (draws.h - draws.h_hat) / error
+        context, q = self.context, unit_circle(BAND_DIRECTIONS)
+        warn_of_small_groups(context.function, self.groups)
+        shifts = None
+        if context.regret is not None:
+            # the regret of the rules at hand is not known but has a distribution, that of the refits
+            values = context.regret.values(q)
+            shifts = values - values.mean(axis=0)
+        drawn = draw_studentised(
+            context.function, q, shifts, n_boot=context.n_boot, seed=context.seed, n_jobs=context.n_jobs
+        )
         # lower limit h^ - c se fails where h^ - h > c se, whose draws are h~ - h^; upper the other way round
-        sup = {"two-sided": np.abs(t), "lower": t, "upper": -t}[side].max(axis=1)
-        return SupportBand(self.context.function, level, side, sup, self.context.regret, self.groups)
+        sup = {"two-sided": np.maximum(drawn.above, drawn.below), "lower": drawn.above, "upper": drawn.below}[side]
+        return SupportBand(context.function, level, side, sup, context.regret, self.groups)
 
     def test(self, e: ArrayLike, alpha: float | None = None) -> SetTest:
         """Test the null that a risk pair is feasible."""
@@ -229,6 +245,34 @@ class EstimatedFeasibleSet(FeasibleSet):
 
     def _level(self, alpha: float | None) -> float:
         return check_level(self.alpha if alpha is None else alpha, self.context.n_boot)
+
+
+def effective_sizes(function: SupportFunction) -> FloatArray:
+    """How many people (clusters) of equal weight each group is worth: (sum V_c)^2 / sum V_c^2 of their weights V_c."""
+    s = function.scores
+    sizes = np.empty(2)
+    for g, rows in enumerate(by_group(s.group, 2)):
+        weight = s.weight[rows]
+        total = weight if s.clusters is None else np.bincount(s.clusters[rows], weight)
+        sizes[g] = weight.sum() ** 2 / (total**2).sum()
+    return sizes
+
+
+def warn_of_small_groups(function: SupportFunction, groups: tuple[Label, ...] | None) -> None:
+    """Warn if a group is so small that bands are known to miss more often than they say."""
+    sizes = effective_sizes(function)
+    g = int(np.argmin(sizes))
+    if sizes[g] >= SMALLEST:
+        return
+    unit = "people" if function.scores.clusters is None else "clusters"
+    label = (0, 1)[g] if groups is None else groups[g]
+    warnings.warn(
+        f"The band rests on few {unit}: group {label} is worth {sizes[g]:.0f} {unit} of equal weight, and with fewer "
+        f"than {SMALLEST} bands may miss the truth more often than their level says. Take it as a rough guide, or use "
+        "more data.",
+        SmallSampleWarning,
+        stacklevel=3,
+    )
 
 
 def standard_errors(function: SupportFunction, q: FloatArray) -> FloatArray:

@@ -9,13 +9,15 @@ exceeds the largest draws of its direction. Drawing pairs at random would overlo
 
 ``sharp`` uses that R has the smallest e_r and B the smallest e_b. If B lies weakly above the line then so does R,
 R_r <= B_r <= B_b <= R_b; if R lies weakly below then so does B. The null is therefore that B lies weakly above or R
-weakly below, and it is rejected if both of these are, each by its own part of T at the full level: an
-intersection-union test, which pays nothing for looking at two points. It holds each direction's rule while drawing, and
-its step of the numerical derivative is kappa_n / sqrt(n), which counts far directions less.
+weakly below, and it is rejected if both of these are, each at the full level: an intersection-union test, which pays
+nothing for looking at two points. Each is tested by two estimates of its gap, both of which must be positive beyond
+chance (`skew_gaps`).
 
 A learner that misses signal makes the estimates contradict themselves: then no point at all passes as R, or none as B,
-and rejecting the null says nothing. ``sharp`` therefore asks the same of the opposite, R above and B below the line,
-and claims balance only where that passes and the estimated points agree.
+and rejecting the null says nothing. ``sharp`` therefore asks whether the opposite, R above and B below the line, agrees
+with the estimates, each point by its own part of T (rules held while drawing; the step of the numerical derivative is
+kappa_n / sqrt(n), which counts far directions less), and claims balance only where it does and the estimated points lie
+so.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from ..frontier.plane import U1, U2
 from .best_points import QUARTER, ExtremePoint, extreme_points
 from .lattices import lattice, lowest, to_side
 from .p_values import ROUNDING, combine_repetitions, critical_value, kappa
+from .skew_gaps import SkewGap, skew_gaps, weakest
 
 Method = Literal["sharp", "paper"]
 SkewVerdict = Literal["balance-shown", "not-shown", "contradictory"]
@@ -55,6 +58,10 @@ FINAL_STEPS = (0.2, 0.1, 0.05)
 """Distances tried about the best pair at the end, in the same units."""
 SET_SPACING = 0.8
 """Distance between lattice points of the projected confidence sets, in the same units."""
+_HOW = {
+    "difference": "by how the support function changes there, which is at most the gap",
+    "direct": "the gap of the rule that is best for that group",
+}
 NO_ANSWER = (
     "So the learner is too weak or the sample too small. This shows neither that banning the group would worsen the "
     "trade-off nor that it would not; a stronger learner may give an answer."
@@ -119,10 +126,12 @@ class BestPointsSet(Result):
 class GroupSkewTest(ExplainedResult):
     """Result of testing weak group skew; the null is that both best points lie weakly on one side of equal risks.
 
-    ``best_r`` and ``best_b`` (2,) are the estimated best points. ``closest_r`` and ``closest_b`` (2,) are the pair of
-    the null that the data reject least; ``statistic`` and ``draws`` (B,) belong to it and ``p_value`` to the null.
-    ``p_value_balanced`` is the p-value of the opposite, R weakly above and B weakly below the line: the largest over
-    such pairs of the smaller p-value of the two points. It is None for the published test, which does not ask.
+    ``best_r`` and ``best_b`` (2,) are the estimated best points. ``gaps`` are the four estimates of the gaps between
+    the groups' risks there; ``statistic`` and ``draws`` (B,) belong to the one that decides and ``p_value`` to the
+    null. The published test has no such gaps: its statistic and draws belong to ``closest``, the best points (2, 2) of
+    the null that the data reject least. ``p_value_balanced`` is the p-value of the opposite, R weakly above and B
+    weakly below the line: the largest over such pairs of the smaller p-value of the two points. It is None for the
+    published test, which does not ask.
     """
 
     groups: tuple[Label, Label]
@@ -130,8 +139,8 @@ class GroupSkewTest(ExplainedResult):
     method: Method
     best_r: FloatArray
     best_b: FloatArray
-    closest_r: FloatArray
-    closest_b: FloatArray
+    gaps: tuple[SkewGap, ...]
+    closest: FloatArray | None
     statistic: float
     draws: FloatArray
     p_value: float
@@ -194,7 +203,7 @@ class GroupSkewTest(ExplainedResult):
 
     def to_dict(self) -> PlainDict:
         """Everything but the draws, as plain numbers and text."""
-        more = {"reject": self.reject, "closest_r": self.closest_r, "closest_b": self.closest_b}
+        more = {"reject": self.reject, "gaps": self.gaps, "closest": self.closest}
         return plain_items(self._facts() | more)
 
     def _verdict(self) -> str:
@@ -218,12 +227,24 @@ class GroupSkewTest(ExplainedResult):
             "Null: at both best points the same group has the higher risk (or the risks are equal). "
             f"P-value {self.p_value:.4f} at alpha {self.alpha:g}.",
         ]
+        lines += self._deciding()
         lines += self._meaning()
         lines.append(
             "It concerns risks (expected losses) of rules based on the covariates used here: evidence, not a legal "
             "finding on the use of the group."
         )
         return lines
+
+    def _deciding(self) -> list[str]:
+        """Which gap the test is decided by, and by how much it exceeds 0; nothing for the published test."""
+        if not self.gaps:
+            return []
+        gap = weakest(self.gaps)
+        own, other = self.groups[gap.group], self.groups[1 - gap.group]
+        return [
+            f"Decided by the best point of group {own}: there the risk of group {other} exceeds that of group {own} by "
+            f"an estimated {gap.estimate:+.4f} ({_HOW[gap.how]})."
+        ]
 
     def _meaning(self) -> list[str]:
         r, b = self.groups
@@ -279,23 +300,30 @@ def group_skew_test(
 ) -> GroupSkewTest:
     """Test weak group skew; over repetitions each p-value is min(1, 2 median)."""
     drawn = [skew_points(context, method) for context in contexts]
-    closest = closest_pair if method == "paper" else closest_on_either_side
-    found = [closest(*points) for points in drawn]
-    chosen = found[central]
-    p_balanced = None
-    if method != "paper":
+    gaps: list[tuple[SkewGap, ...]] = [()] * len(contexts)
+    closest, p_balanced = None, None
+    if method == "paper":
+        pairs = [closest_pair(*points) for points in drawn]
+        p_values = [pair.p_value for pair in pairs]
+        chosen = pairs[central]
+        closest, statistic, draws = np.array([chosen.r, chosen.b]), chosen.statistic, chosen.draws
+    else:
+        gaps = [skew_gaps(context) for context in contexts]
+        p_values = [max(gap.p_value for gap in own) for own in gaps]
         p_balanced = combine_repetitions(np.array([balanced_p_value(*points) for points in drawn]))
+        decides = weakest(gaps[central])
+        statistic, draws = decides.statistic, decides.draws
     return GroupSkewTest(
         groups=groups,
         alpha=alpha,
         method=method,
         best_r=best[0],
         best_b=best[1],
-        closest_r=chosen.r,
-        closest_b=chosen.b,
-        statistic=chosen.statistic,
-        draws=chosen.draws,
-        p_value=combine_repetitions(np.array([each.p_value for each in found])),
+        gaps=gaps[central],
+        closest=closest,
+        statistic=statistic,
+        draws=draws,
+        p_value=combine_repetitions(np.array(p_values)),
         p_value_balanced=p_balanced,
         _points=drawn[central],
     )
@@ -353,24 +381,12 @@ def closest_pair(r: ExtremePoint, b: ExtremePoint) -> ClosestPair:
     return ClosestPair(best[1], best[2], float(t_r[0] + t_b[0]), d_r[0] + d_b[0], (1 + best[0]) / (1 + n_boot))
 
 
-def closest_on_either_side(r: ExtremePoint, b: ExtremePoint) -> ClosestPair:
-    """The largest p-value of "R lies weakly below the line" and of "B lies weakly above it".
-
-    The other point of the pair is the one with the smallest statistic on the same side.
-    """
-    (count_r, at_r), (count_b, at_b) = closest_point(r, above=False), closest_point(b, above=True)
-    t_r, t_b = float(r.statistic(at_r[None])[0]), float(b.statistic(at_b[None])[0])
-    if (count_r, -t_r) >= (count_b, -t_b):
-        return ClosestPair(at_r, lowest(b, False)[1], t_r, r.test(at_r[None])[1][0], (1 + count_r) / (1 + len(r.z_u)))
-    return ClosestPair(lowest(r, True)[1], at_b, t_b, b.test(at_b[None])[1][0], (1 + count_b) / (1 + len(b.z_u)))
-
-
 def balanced_p_value(r: ExtremePoint, b: ExtremePoint) -> float:
     """The p-value of "R lies weakly above the line and B weakly below it".
 
-    Each point is tested by its own part of T, as in `closest_on_either_side`, so a pair has the smaller of two
-    p-values, and the largest of them over all pairs is the smaller of the two largest. In a joint test of the pair one
-    point that fits could make up for another that does not.
+    Each point is tested by its own part of T, so a pair has the smaller of two p-values, and the largest of them over
+    all pairs is the smaller of the two largest. In a joint test of the pair one point that fits could make up for
+    another that does not.
     """
     fewest = min(closest_point(r, above=True)[0], closest_point(b, above=False)[0])
     return (1 + fewest) / (1 + len(r.z_u))

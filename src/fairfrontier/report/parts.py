@@ -36,6 +36,7 @@ from .record import (
     CurvePoint,
     DistanceRecord,
     FairestRecord,
+    GapRecord,
     LDARecord,
     LearnerCheckRecord,
     OtherRuns,
@@ -414,8 +415,10 @@ def skew(test: GroupSkewTest) -> SkewRecord:
         method=test.method,
         best_r=pair(test.best_r),
         best_b=pair(test.best_b),
-        closest_r=pair(test.closest_r),
-        closest_b=pair(test.closest_b),
+        gaps=tuple(
+            GapRecord(group=str(test.groups[g.group]), how=g.how, estimate=g.estimate, p_value=g.p_value)
+            for g in test.gaps
+        ),
         statistic=test.statistic,
         critical_value=test.critical_value,
         p_value=test.p_value,

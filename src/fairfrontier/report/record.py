@@ -326,6 +326,20 @@ class AlgorithmRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GapRecord:
+    """One estimate of the gap between the groups' risks at a best point."""
+
+    group: str
+    """Whose best point."""
+    how: Literal["difference", "direct"]
+    """difference: by the change of the support function, which is at most the gap. direct: the gap of the best rule."""
+    estimate: float
+    """Risk of the other group minus that of this group."""
+    p_value: PValue
+    """P-value of the null that it is at most 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SkewRecord:
     """Test of the null that at both best points the same group has the higher risk."""
 
@@ -335,10 +349,9 @@ class SkewRecord:
     """Best point of the first group."""
     best_b: Pair
     """Best point of the second group."""
-    closest_r: Pair
-    """Best point of the first group under the null that fits best."""
-    closest_b: Pair
-    """Best point of the second group under the null that fits best."""
+    gaps: tuple[GapRecord, ...]
+    """Estimated gaps at the best points; the null is rejected if all of them exceed 0 beyond chance. Empty if the
+    method is paper."""
     statistic: float
     """Test statistic."""
     critical_value: float
