@@ -708,3 +708,29 @@ def test_balanced_accuracy_against_a_plain_transcription(seed):
     level = rng.choice(8, 150, p=[0.3, 0.2, 0.2, 0.1, 0.05, 0.05, 0.05, 0.05])
     target = rng.integers(0, 2 + seed % 2, 150) * (level > 1)
     assert balanced_accuracy(level, target) == pytest.approx(plain_balanced_accuracy(level.tolist(), target.tolist()))
+
+
+def test_copied_rows_are_counted_in_the_plan():
+    table = people().drop(columns="score")
+    assert plan_of(table).account.copied is None
+    twice = pd.concat([table, table], ignore_index=True)
+    plan = plan_of(twice)
+    assert plan.account.copied.rows == N
+    (line,) = [line for line in plan.lines() if "copies" in line]
+    assert line.startswith(f"WARNING     {N} of {2 * N} rows are taken for copies")
+    assert "--copies ignore" in line
+    for settings in ({"copies": "ignore"}, {"clusters": "pair"}):
+        assert plan_of(twice.assign(pair=np.arange(2 * N) % N), **settings).account.copied is None
+
+
+def test_the_plan_finds_the_copies_that_the_verdict_rests_on():
+    table = people().drop(columns=["age", "income"]).assign(low=lambda t: (t["score"] > 1).astype(float))
+    twice = pd.concat([table, table], ignore_index=True)
+    asked = {"decision": None, "score": "score", "threshold": 0.0, "features": ("low",)}
+    coarse, fine = plan_of(twice, **asked), plan_of(twice, score_as_feature=True, **asked)
+    assert [list(p.inputs.covariates(p.request.score_as_feature)) for p in (coarse, fine)] == [
+        ["low"],
+        ["low", "score"],
+    ]
+    assert coarse.account.copied is None  # too few different rows to say
+    assert fine.account.copied.n_clusters == N

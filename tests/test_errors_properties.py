@@ -64,6 +64,7 @@ def test_errors_have_their_standard_base(name, base):
         "WeakLearnerWarning",
         "MarginWarning",
         "GroupDeterminedWarning",
+        "CopiedRowsWarning",
         "DroppedRowsWarning",
         "EmptySetWarning",
         "CapacityWarning",

@@ -8,6 +8,7 @@ __all__ = [
     "ERROR_CODES",
     "CapacityWarning",
     "ColumnsWarning",
+    "CopiedRowsWarning",
     "DroppedRowsWarning",
     "EmptySetWarning",
     "FairFrontierError",
@@ -130,6 +131,10 @@ class DroppedRowsWarning(FairFrontierWarning):
 
 class ColumnsWarning(FairFrontierWarning):
     """Covariates look like identifiers, or like copies or consequences of the outcome or the group."""
+
+
+class CopiedRowsWarning(FairFrontierWarning):
+    """Rows repeat beyond what the distribution of the covariates explains; they are kept together as clusters."""
 
 
 class CapacityWarning(FairFrontierWarning):

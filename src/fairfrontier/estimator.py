@@ -22,7 +22,7 @@ from .data.groups import two_groups_needed
 from .data.losses import Loss, get_loss
 from .data.reading import Label, outcome_labels, read_column
 from .data.risks import Risks
-from .data.sample import Sample, make_sample
+from .data.sample import Sample, keep_copies_together, make_sample
 from .data.suspects import warn_of_suspects
 from .errors import InputError, MissingDependencyError, NotFittedError
 from .fit import Fit, Learning, Options, Seeds, learn, pair_of, read_bounds
@@ -91,6 +91,10 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         labels sorted, last one first.
     folds : None, "independent" or integer array, optional
         None: stratified by group and binary outcome. "independent": each row's fold drawn by itself.
+    copies : {"auto", "keep-together", "ignore"}
+        Rows that repeat others, as in oversampled files, unless `clusters` are given to `fit`. "auto": copies beyond
+        what the distribution of the covariates explains are warned of and kept together as clusters. "keep-together":
+        all rows with the same covariates and group are. "ignore": all rows are taken for different people.
     learner_params : mapping, optional
         Options of a learner preset, such as ``{"tune_on_folds": True}``.
     positive : label, optional
@@ -168,6 +172,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         n_refits: int = 20,
         groups: Sequence[Label] | None = None,
         folds: Any = None,
+        copies: str = "auto",
         learner_params: Mapping[str, Any] | None = None,
         positive: Any = None,
         missing: str = "keep",
@@ -188,6 +193,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         self.n_refits = n_refits
         self.groups = groups
         self.folds = folds
+        self.copies = copies
         self.learner_params = learner_params
         self.positive = positive
         self.missing = missing
@@ -257,6 +263,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             binary=loss.binary_outcome,
             declared=read_declared(self.categorical, self.numeric),
         )
+        sample = keep_copies_together(sample, self.copies)
         if sample.X is not None:
             warn_of_suspects(sample.X, sample.y, sample.group, len(sample.groups))
         learned = learn(

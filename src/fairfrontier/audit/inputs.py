@@ -52,6 +52,10 @@ class Inputs:
     weights: FloatArray | None = None
     clusters: AnyArray | None = None
 
+    def covariates(self, with_score: bool) -> pd.DataFrame:
+        """Return the covariates, with the score as the last one on request."""
+        return self.X if self.score is None or not with_score else pd.concat([self.X, self.score], axis=1)
+
 
 def values_of(column: pd.Series, name: str) -> AnyArray:
     """Return the values of a column without gaps as an array of numbers or objects; messages call it ``name``."""

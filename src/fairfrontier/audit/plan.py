@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from ..arrays import IntArray
 from ..data.columns import Kind, as_labels, kind_of
+from ..data.copies import Copies, copies_in_words, find_copies
 from ..data.declared import Declared, declared_column
-from ..data.messages import printable
+from ..data.messages import COMMAND_LINE, printable
 from .inputs import Inputs, algorithms_of, clusters_of, outcome_of, weights_of
 from .request import AuditRequest
 from .roles import Roles, find_roles
@@ -49,6 +51,8 @@ class Account:
     gaps : mapping of covariates to numbers of rows in which they are missing
     lost : float
         Share of the rows that are dropped because a value is missing.
+    copied : Copies or None
+        Copied rows, if some were found.
     """
 
     roles: Mapping[str, str]
@@ -61,6 +65,7 @@ class Account:
     kinds: Mapping[str, str] = field(default_factory=dict)
     gaps: Mapping[str, int] = field(default_factory=dict)
     lost: float = 0.0
+    copied: Copies | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +131,7 @@ class AuditPlan:
         for reason, counts in self.account.dropped.items():
             by_group = ", ".join(f"{label} {count:,}" for label, count in counts.items())
             lines.append(f"Dropped     {sum(counts.values()):,} rows, {reason} ({by_group})")
-        return lines + [f"WARNING     {text}" for text in self.warnings()]
+        return lines + [f"WARNING     {text}" for text in self.warnings()] + self._copies()
 
     def warnings(self) -> list[str]:
         """Say what about the rows calls for caution."""
@@ -134,6 +139,10 @@ class AuditPlan:
         if lost <= MOST_LOST:
             return []
         return [f"{lost:.0%} of the rows are dropped because a value is missing; the others may not be like them"]
+
+    def _copies(self) -> list[str]:
+        copied, n = self.account.copied, len(self.inputs.y)
+        return [] if copied is None else [f"WARNING     {copies_in_words(copied, n, COMMAND_LINE)}"]
 
 
 def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
@@ -189,7 +198,15 @@ def make_account(roles: Roles, rows: Rows, screening: Screening, inputs: Inputs,
         kinds=screening.kinds,
         gaps={str(column): int(count) for column, count in gaps.items() if count},
         lost=rows.lost,
+        copied=_copied(inputs, rows.code[rows.used], request),
     )
+
+
+def _copied(inputs: Inputs, group: IntArray, request: AuditRequest) -> Copies | None:
+    """Return the copied rows of the fit that determines the verdict, as it finds them itself."""
+    if inputs.clusters is not None or request.copies != "auto":
+        return None
+    return find_copies(inputs.covariates(request.score_as_feature), inputs.y, group)
 
 
 def _ties(inputs: Inputs, request: AuditRequest) -> dict[str, str]:

@@ -83,6 +83,11 @@ class AuditRequest:
     seed: int = _option(0, "Seed of all random numbers.")
     weights: str | None = _option(None, "Column of sampling weights.")
     clusters: str | None = _option(None, "Column of clusters.")
+    copies: str = _option(
+        "auto",
+        "Rows that repeat others: auto keeps copies together that chance does not explain, keep-together all rows with "
+        "the same covariates and group, ignore none.",
+    )
     robustness: bool = _option(False, "Whether to show more learners and seeds beside the verdict.")
     encoding: str = _option("utf-8", "Encoding of a text file.")
     title: str | None = _option(None, "Heading of the report.")
@@ -241,11 +246,14 @@ def _check_groups(request: AuditRequest) -> None:
 
 
 def _check_names(request: AuditRequest) -> None:
+    from ..data.copies import COPIES
     from ..data.losses import get_loss
     from ..learning.learners import resolve_learner
 
     if request.missing not in MISSING:
         raise InputError("bad-option", f"--missing must be {' or '.join(MISSING)}; got {request.missing!r}.")
+    if request.copies not in COPIES:
+        raise InputError("bad-option", f"--copies must be {' or '.join(COPIES)}; got {request.copies!r}.")
     get_loss(request.loss, COMMAND_LINE)
     resolve_learner(request.learner)
 

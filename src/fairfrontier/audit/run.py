@@ -10,7 +10,6 @@ from datetime import datetime
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from ..data.checks import check_n_jobs
 from ..errors import FairFrontierError, FairFrontierWarning
@@ -154,14 +153,13 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         alpha=request.alpha,
         groups=plan.inputs.groups,
         numeric=plan.declared_numbers(variant.with_score),
+        copies=request.copies,
         jitter=request.jitter,
         n_jobs=n_jobs,
         random_state=variant.seed,
     )
     inputs = plan.inputs
-    X = inputs.X
-    if variant.with_score and inputs.score is not None:
-        X = pd.concat([X, inputs.score], axis=1)
+    X = inputs.covariates(variant.with_score)
     return ff.fit(X, inputs.y, sensitive_features=inputs.group, sample_weight=inputs.weights, clusters=inputs.clusters)
 
 

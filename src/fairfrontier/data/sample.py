@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
-from ..errors import DroppedRowsWarning, InputError
+from ..errors import CopiedRowsWarning, DroppedRowsWarning, InputError
 from .aligning import aligned, index_of
+from .copies import COPIES, Copies, copies_in_words, find_copies, twins
 from .declared import NOTHING, Declared
 from .groups import Groups, by_group, make_groups, outside_groups, read_groups
 from .reading import (
@@ -57,6 +58,8 @@ class Sample:
         Whether weights were given.
     index : Index or None
         Labels of all rows of the users' input, if they had some: columns given later are matched by them.
+    copied : Copies or None
+        Copied rows, if some were found; they are the clusters.
     """
 
     y: FloatArray
@@ -71,6 +74,7 @@ class Sample:
     rows: IntArray
     weighted: bool
     index: pd.Index | None = None
+    copied: Copies | None = None
 
     @property
     def n_obs(self) -> int:
@@ -120,6 +124,7 @@ class Sample:
             clusters=clusters,
             ids=None if self.ids is None else self.ids[rows],
             rows=self.rows[rows],
+            copied=None,
         )
 
     def of_groups(self, chosen: Sequence[Label]) -> "Sample":
@@ -290,3 +295,18 @@ def _complete_rows(
         raise InputError("empty-data", f"Every row has missing values: {per_column}. Fill in or leave out columns.")
     warnings.warn(f"Dropped {affected} with missing values in {per_column}.", DroppedRowsWarning, stacklevel=3)
     return np.flatnonzero(~incomplete & kept), dropped
+
+
+def keep_copies_together(sample: Sample, copies: str) -> Sample:
+    """Return the sample with copied rows as clusters, if there are any and no clusters were given, and warn of them."""
+    if copies not in COPIES:
+        raise InputError("bad-option", f"`copies` must be one of {list(COPIES)}, got {copies!r}.")
+    if sample.clusters is not None or copies == "ignore":
+        return sample
+    if copies == "keep-together":
+        return replace(sample, clusters=twins(sample.covariates, sample.group))
+    found = None if sample.X is None else find_copies(sample.X, sample.y, sample.group)
+    if found is None:
+        return sample
+    warnings.warn(copies_in_words(found, sample.n_obs), CopiedRowsWarning, stacklevel=3)
+    return replace(sample, clusters=found.clusters, copied=found)

@@ -67,6 +67,8 @@ class RequestRecord:
     """Column of sampling weights."""
     clusters: str | None
     """Column of clusters."""
+    copies: str
+    """What is done about rows that repeat others: auto, keep-together or ignore."""
     robustness: bool
     """Whether more learners and seeds are shown beside the verdict."""
     encoding: str
@@ -144,6 +146,18 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """Rows that repeat others beyond what the distribution of the covariates explains."""
+
+    rows: Count
+    """Rows that repeat an earlier row in all covariates, group and outcome."""
+    clusters: Positive
+    """Clusters in which copies are kept together, single rows included."""
+    sentence: str
+    """The same in words: why they are taken for copies and what was done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
     """The rows behind the numbers and what was left out."""
 
@@ -155,6 +169,8 @@ class Data:
     """Rows dropped for missing values, by group; 'no group' if the group itself is missing."""
     left_out: Counts
     """Rows of groups that were not chosen for the comparison, by group; of a file see other_groups of its source."""
+    copies: Copied | None
+    """Rows taken for copies of others; null if none were, or if they were not looked for."""
     covariates: Texts
     """Covariates of the fit that determines the verdict, in order."""
     source: Source | None

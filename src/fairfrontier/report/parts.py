@@ -15,6 +15,7 @@ import pandas as pd
 from scipy import stats
 
 from ..arrays import BoolArray, FloatArray
+from ..data.copies import copies_in_words
 from ..data.groups import by_group
 from ..frontier.attainable import Attainable
 from ..frontier.capacity import cap
@@ -28,7 +29,7 @@ from ..inference.lda.witness import Witness
 from ..rules.alternatives import Alternatives
 from .agreement import Effort, other_runs
 from .findings import Findings
-from .origin import CandidateRecord, Data, FoldQuality, LearnerRecord, RequestRecord, Settings, Source
+from .origin import CandidateRecord, Copied, Data, FoldQuality, LearnerRecord, RequestRecord, Settings, Source
 from .record import (
     AlgorithmRecord,
     AlternativeRecord,
@@ -131,6 +132,14 @@ def settings(ff: FairFrontier, capacity: float | None) -> Settings:
     )
 
 
+def copied(ff: FairFrontier) -> Copied | None:
+    """The rows of a fit that are taken for copies."""
+    found = ff.sample_.copied
+    if found is None:
+        return None
+    return Copied(rows=found.rows, clusters=found.n_clusters, sentence=copies_in_words(found, ff.n_obs_))
+
+
 def data(ff: FairFrontier, source: Source | None) -> Data:
     """The rows of a fit; with a ``source`` the rows dropped are those that the audit dropped from its file."""
     sample, X = ff.sample_, ff.sample_.X
@@ -145,6 +154,7 @@ def data(ff: FairFrontier, source: Source | None) -> Data:
         rows_by_group={str(label): sample.counts[label] for label in ff.groups_},
         dropped=dropped,
         left_out={str(label): count for label, count in sample.left_out.items()},
+        copies=copied(ff),
         covariates=() if X is None else tuple(str(name) for name in pd.DataFrame(X).columns),
         source=source,
     )

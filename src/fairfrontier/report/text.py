@@ -26,6 +26,7 @@ def summary_text(ff: FairFrontier) -> str:
         "Fairness-accuracy frontier",
         "",
         f"Rows        {ff.n_obs_:,} ({rows})" + _dropped(ff) + _left_out(ff),
+        *_copies(ff),
         f"Loss        {ff.loss_.name}",
         f"Learner     {ff.nuisance_.learner}" + _folds(ff),
         "",
@@ -51,6 +52,13 @@ def _dropped(ff: FairFrontier) -> str:
         return ""
     listed = ", ".join(f"{'no group' if label is None else label}: {k:,}" for label, k in dropped.items())
     return f"; dropped for missing values: {sum(dropped.values()):,} ({listed})"
+
+
+def _copies(ff: FairFrontier) -> list[str]:
+    found = ff.sample_.copied
+    if found is None:
+        return []
+    return [f"Copies      {found.rows:,} rows repeat others; kept together in {found.n_clusters:,} clusters"]
 
 
 def _left_out(ff: FairFrontier) -> str:

@@ -1,0 +1,58 @@
+"""Monte Carlo study of copied rows: false verdicts where there is nothing to find.
+
+300 rows of five normal covariates, coins for group, outcome and decision, then copied: every row 2, 3 or 10 times, or
+the smaller group (of a share of 30%) or the rarer outcome drawn again with replacement up to the size of the other. One
+replication tests the algorithm with copies kept together as found ("auto") and with copies taken for people ("ignore").
+
+    cd tests; python -m support.copies_study 100 STORE.csv factored-boosting    # replications, store, learner
+"""
+
+import sys
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from fairfrontier import FairFrontier
+from support.copied import HOW, copied_rows, normal_rows
+from support.study_store import KEYS, run_replications
+
+ROWS = 300
+
+
+def one_replication(learner, ways, number, n, design):
+    """p-values of the robust test, and the number of clusters, as one line."""
+    rng = np.random.default_rng([number, 20, HOW.index(design)])
+    rows = normal_rows(n, rng, share=0.3 if design.endswith("parity") else 0.5)
+    X, group, y = copied_rows(rows, design, rng)
+    # decisions belong to people: copies have the same
+    coins = {key: float(rng.integers(2)) for key in X[0]}
+    decisions = X[0].map(coins).to_numpy()
+    line = dict(zip(KEYS, (number, n, design), strict=True))
+    for copies in ways:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ff = FairFrontier(learner=learner, copies=copies, n_boot=199, random_state=number)
+            line[copies] = ff.fit(X, y, sensitive_features=group).test_lda(decisions).p_value
+        if copies == "auto":
+            line["clusters"] = len(y) if ff.sample_.clusters is None else len(np.unique(ff.sample_.clusters))
+    return pd.DataFrame([line])
+
+
+def run_study(replications, learner="factored-boosting", n_jobs=2, store=None, ways=("auto",), designs=HOW):
+    """False verdicts at 5% by design and treatment of copies."""
+    tasks = [(k, ROWS, design) for k in range(replications) for design in designs]
+    found = run_replications(partial(one_replication, learner, ways), tasks, n_jobs, store)
+    return (found.set_index("design")[list(ways)] <= 0.05).groupby("design").agg(["sum", "count"])
+
+
+def main(replications, store, learner="factored-boosting", ways="auto,ignore", n_jobs="2"):
+    """Continue a store up to a number of replications and print the false verdicts."""
+    print(run_study(int(replications), learner, int(n_jobs), store, ways.split(",")).to_string())
+
+
+if __name__ == "__main__":
+    from support import copies_study  # by its name, so that other processes find it
+
+    copies_study.main(*sys.argv[1:])
