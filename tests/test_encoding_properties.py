@@ -6,6 +6,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from support.quick import FEW
 
 from fairfrontier import FairFrontier
 from fairfrontier.learning.learners import NumericColumns
@@ -141,7 +142,7 @@ def test_codes_give_the_verdict_and_the_predictions_of_the_same_columns_as_text(
     }
     found = {}
     for name, form in forms.items():
-        params = {"max_iter": 40} if learner == "factored-boosting" else {}
+        params = {"max_iter": 40} if learner == "factored-boosting" else FEW
         ff = FairFrontier(learner=learner, learner_params=params, n_boot=199, n_folds=3, jitter=0.01, random_state=0)
         ff.fit(form, y, sensitive_features=group)
         found[name] = ff, ff.test_lda(in_use)
