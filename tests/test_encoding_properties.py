@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from support.quick import FEW
 
 from fairfrontier import FairFrontier
+from fairfrontier.data.columns import FIRST_VALUES
 from fairfrontier.learning.learners import NumericColumns
 from fairfrontier.learning.learners.encoding import MOST_LEVELS
 
@@ -128,6 +129,15 @@ def test_codes_are_decided_by_the_outcomes_of_the_training_rows_alone():
     other[2000:] = 1 - other[2000:]
     one, two = (NumericColumns().fit(X.iloc[train], z[train]).transform(X) for z in (y, other))
     np.testing.assert_array_equal(one, two)
+
+
+def test_one_fraction_far_down_makes_a_column_of_an_array_a_quantity():
+    rng, n = np.random.default_rng(0), FIRST_VALUES + 50
+    X = (np.arange(n) % 4).astype(float)[:, None]
+    y = (rng.random(n) < 0.2 + 0.6 * (X[:, 0] % 2)).astype(int)
+    assert len(NumericColumns().fit(X, y).levels_) == 1
+    X[-1] = 0.5
+    assert not NumericColumns().fit(X, y).levels_
 
 
 @pytest.mark.parametrize("learner", ["factored-logit", "factored-boosting"])
