@@ -63,7 +63,7 @@ def tied(scores):
 @pytest.mark.parametrize(("value", "plain_value"), [(resting_value, plain_rest), (lowest_value, plain_infimum)])
 @pytest.mark.parametrize("kind", ["plain", "weights", "moved", "ties"])
 def test_f_and_the_widths_are_those_of_the_definition(kind, value, plain_value):
-    scores = Case("weights" if kind == "weights" else "plain", n=64).scores
+    scores = Case("weights" if kind == "weights" else "plain", n=44).scores
     scores = {"moved": moved_by_group(scores, 0.1), "ties": tied(scores)}.get(kind, scores)
     function, n = build_support_function(scores), len(scores.l0)
     step, rng = step_size(n), np.random.default_rng(3)

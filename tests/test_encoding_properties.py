@@ -6,8 +6,10 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from support.quick import FEW
 
 from fairfrontier import FairFrontier
+from fairfrontier.data.columns import FIRST_VALUES
 from fairfrontier.learning.learners import NumericColumns
 from fairfrontier.learning.learners.encoding import MOST_LEVELS
 
@@ -129,6 +131,15 @@ def test_codes_are_decided_by_the_outcomes_of_the_training_rows_alone():
     np.testing.assert_array_equal(one, two)
 
 
+def test_one_fraction_far_down_makes_a_column_of_an_array_a_quantity():
+    rng, n = np.random.default_rng(0), FIRST_VALUES + 50
+    X = (np.arange(n) % 4).astype(float)[:, None]
+    y = (rng.random(n) < 0.2 + 0.6 * (X[:, 0] % 2)).astype(int)
+    assert len(NumericColumns().fit(X, y).levels_) == 1
+    X[-1] = 0.5
+    assert not NumericColumns().fit(X, y).levels_
+
+
 @pytest.mark.parametrize("learner", ["factored-logit", "factored-boosting"])
 def test_codes_give_the_verdict_and_the_predictions_of_the_same_columns_as_text(learner):
     X, y, group = coded_table(2500, 1)
@@ -141,7 +152,7 @@ def test_codes_give_the_verdict_and_the_predictions_of_the_same_columns_as_text(
     }
     found = {}
     for name, form in forms.items():
-        params = {"max_iter": 40} if learner == "factored-boosting" else {}
+        params = {"max_iter": 40} if learner == "factored-boosting" else FEW
         ff = FairFrontier(learner=learner, learner_params=params, n_boot=199, n_folds=3, jitter=0.01, random_state=0)
         ff.fit(form, y, sensitive_features=group)
         found[name] = ff, ff.test_lda(in_use)

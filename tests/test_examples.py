@@ -16,18 +16,27 @@ from fairfrontier.datasets import fetch_compas, make_liu_molinari
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
+def compas():
+    """The example as a module."""
+    spec = importlib.util.spec_from_file_location("compas_example", EXAMPLES / "compas.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    return example
+
+
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
-def test_compas_prints_what_the_package_finds(tmp_path):
+def test_compas_prints_what_the_package_finds(tmp_path, monkeypatch, capsys):
     path = shared_path("data", "compas_two_years.csv")
-    command = [sys.executable, EXAMPLES / "compas.py", "--path", path, "--out", tmp_path / "out", "--quick"]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert run.stderr == ""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["compas.py", "--path", str(path), "--out", str(tmp_path / "out"), "--quick"])
+    compas().main()
+    printed = capsys.readouterr()
+    assert printed.err == ""
     assert (tmp_path / "out" / "compas.png").read_bytes().startswith(b"\x89PNG")
 
     data = fetch_compas(path=path)
     risky = (data.decile_score >= 5).astype(int)
-    told = dict(re.findall(r"^  (with\w* the score)\? (.+)$", run.stdout, re.MULTILINE))
+    told = dict(re.findall(r"^  (with\w* the score)\? (.+)$", printed.out, re.MULTILINE))
     for name, X in {
         "without the score": data.X,
         "with the score": data.X.assign(decile_score=data.decile_score),
@@ -39,15 +48,15 @@ def test_compas_prints_what_the_package_finds(tmp_path):
     assert told == {}
 
     found = ff.alternatives(risky, 4, capacity=risky.mean())
-    assert f"people risky: {len(found)}\n" in run.stdout
+    assert f"people risky: {len(found)}\n" in printed.out
     for number, line in found.table.iterrows():
         expected = [f"{number}", *(f"{risk:.3f}" for risk in found.risks[number])]
         expected += [f"{line[f'selection rate {label}']:.3f}" for label in ("Caucasian", "African-American")]
         expected += [f"{line['gain in gap']:.3f}", f"{line['agreement']:.3f}", f"{line['flagged']}"]
-        assert re.search(rf"^{r' +'.join(map(re.escape, expected))}$", run.stdout, re.MULTILINE)
-    assert re.search(r"^  Caucasian: 32\.8% ", run.stdout, re.MULTILINE)
-    assert re.search(r"^  African-American: 35\.1% ", run.stdout, re.MULTILINE)
-    assert "margin condition" not in run.stdout  # discrete covariates, but thousands of directions
+        assert re.search(rf"^{r' +'.join(map(re.escape, expected))}$", printed.out, re.MULTILINE)
+    assert re.search(r"^  Caucasian: 32\.8% ", printed.out, re.MULTILINE)
+    assert re.search(r"^  African-American: 35\.1% ", printed.out, re.MULTILINE)
+    assert "margin condition" not in printed.out  # discrete covariates, but thousands of directions
 
 
 @pytest.mark.slow
@@ -63,9 +72,7 @@ def test_the_readme_shows_what_the_compas_example_prints(tmp_path):
 
 
 def test_compas_has_words_for_every_verdict():
-    spec = importlib.util.spec_from_file_location("compas_example", EXAMPLES / "compas.py")
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
+    example = compas()
     X, y, group = make_liu_molinari(2000, design="skewed", random_state=1)
     ff = FairFrontier(learner="factored-logit", n_boot=200, random_state=1).fit(X, y, sensitive_features=group)
     tests = [ff.test_lda(risks=risks) for risks in ([0.45, 0.5], [0.18, 0.38], [0.05, 0.05])]

@@ -617,9 +617,11 @@ def test_limits_that_do_not_exist_are_empty_polygons():
 @pytest.mark.kernels
 def test_largest_values_over_directions_by_plain_loops():
     rng = np.random.default_rng(13)
-    x, z = rng.normal(size=(6, 11)), 0.3 * rng.normal(size=(11, 300))  # more draws than are handled at a time
-    plainly = (x[:, :, None] - z[None]).max(axis=1)
-    np.testing.assert_array_equal(shifted_max(x, z, z.min(axis=1), z.max(axis=1)), plainly)
+    for noise, n_directions in ((0.01, 40), (0.3, 40), (5.0, 40), (0.0, 33), (0.3, 1)):
+        x = rng.normal(size=(6, n_directions)).round(1)  # with ties
+        z = noise * rng.normal(size=(n_directions, 300)).round(1)  # more draws than are handled at a time
+        np.testing.assert_array_equal(shifted_max(x, z), (x[:, :, None] - z[None]).max(axis=1))
+    x, z = rng.normal(size=(6, 11)), 0.3 * rng.normal(size=(11, 300))
     level = np.sort(x, axis=1)[:, [-1, -2, -3, 0, 5, -1]].diagonal().copy()  # contact sets of many sizes
     contact = np.array([(-z[x[p] >= level[p]]).max(axis=0) for p in range(6)])
     np.testing.assert_array_equal(_contact_max(x, level, z), contact)

@@ -29,6 +29,7 @@ _BLOCK = re.compile(
 _RUN = {"python", "sh", "console"}
 TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1"}
 """A terminal of fixed width."""
+ECHO = '; echo "exit code $?"'
 
 
 @dataclass(frozen=True)
@@ -125,10 +126,12 @@ def _sessions(text):
 def _run(command, folder):
     """Run a command in `folder`: the program alone in this process, which has loaded it; all else in a shell."""
     line = command.replace("\\\n", " ").strip()
-    if line.startswith("fairfrontier ") and not set(line) & set(";|&<>$`*\n"):
+    program = line.removesuffix(ECHO)
+    if program.startswith("fairfrontier ") and not set(program) & set(";|&<>$`*\n"):
         with contextlib.chdir(folder):
-            done = CliRunner().invoke(app, shlex.split(line)[1:], env=TERMINAL)
-        return Done(done.exit_code, done.stdout, done.stderr)
+            done = CliRunner().invoke(app, shlex.split(program)[1:], env=TERMINAL)
+        said = f"exit code {done.exit_code}\n" if line.endswith(ECHO) else ""
+        return Done(0 if said else done.exit_code, done.stdout + said, done.stderr)
     environment = os.environ | TERMINAL | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
     return Done(done.returncode, done.stdout, done.stderr)

@@ -94,11 +94,8 @@ def numbers_of(column: pd.Series) -> FloatArray:
 
 def holds_integers(values: FloatArray) -> bool:
     """Whether all numbers that are not missing are integers, small enough to be told apart."""
-    for some in (values[:FIRST_VALUES], values[FIRST_VALUES:]):  # the first ones mostly say that they are not
-        present = some[~np.isnan(some)]
-        if (np.abs(present) >= LARGEST_INTEGER).any() or (present != np.rint(present)).any():
-            return False
-    return True
+    present = values[~np.isnan(values)]
+    return not ((np.abs(present) >= LARGEST_INTEGER).any() or (present != np.rint(present)).any())
 
 
 # --- integers that are codes ---------------------------------------------------------------------------------

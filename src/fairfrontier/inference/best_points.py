@@ -74,13 +74,12 @@ class ExtremePoint:
     def test(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """T (k,) and its draws (k, B) under the null, for points (k, 2)."""
         shift = self.step * self.z
-        low, high = shift.min(axis=1), shift.max(axis=1)
         statistics, draws = [np.empty(0)], [np.empty((0, self.z.shape[1]))]
         for begin in range(0, len(points), BLOCK):
             some = points[begin : begin + BLOCK]
             excess = some @ self.q.T - self.h
             most = excess.max(axis=1)
-            change = shifted_max(excess, shift, low, high) - most[:, None]
+            change = shifted_max(excess, shift) - most[:, None]
             statistics.append(self._total(some, most))
             draws.append(np.maximum(change, 0.0) / self.step + np.maximum(self.z_u, 0.0))
         return np.concatenate(statistics), np.concatenate(draws)

@@ -31,6 +31,8 @@ GRID = 1000
 """Directions of each of the two grids on which points are tested unless another number is asked for."""
 BLOCK = 256
 """Points handled at a time."""
+TOGETHER = 128
+"""Draws handled at a time for a point."""
 
 
 class Nulls(Protocol):
@@ -227,7 +229,7 @@ def _blocks(
     """Feasibility parts (k,), separation parts (k,) and draws under the null (k, B), some points at a time."""
     root, step = np.sqrt(process.n_obs), step_size(process.n_obs)
     within = process.unit * kappa(process.n_obs) / root
-    shifts = [(step * z, step * z.min(axis=1), step * z.max(axis=1)) for z in (process.z_circle, process.z_part)]
+    shifts = [step * z for z in (process.z_circle, process.z_part)]
     for begin in range(0, len(points), BLOCK):
         e = points[begin : begin + BLOCK]
         excess = e @ process.circle.T - process.h_circle
@@ -238,8 +240,8 @@ def _blocks(
             inner = e @ process.part.T - process.h_part
         most, inner_most = excess.max(axis=1), inner.max(axis=1)
         if derivative == "numerical":
-            first = shifted_max(excess, *shifts[0]) - most[:, None]
-            second = shifted_max(inner, *shifts[1]) - inner_most[:, None]
+            first = shifted_max(excess, shifts[0]) - most[:, None]
+            second = shifted_max(inner, shifts[1]) - inner_most[:, None]
             null = np.maximum(first, 0.0) / step + np.maximum(-second, 0.0) / step
         else:
             first = _contact_max(excess, most - within, process.z_circle)
@@ -350,26 +352,34 @@ def _combined(p_values: list[FloatArray]) -> FloatArray:
 
 
 @njit(cache=True, nogil=True)
-def shifted_max(x, shift, low, high):  # type: ignore[no-untyped-def]
+def shifted_max(x, shift):  # type: ignore[no-untyped-def]
     """Largest x[p, k] - shift[k, b] over k, for every point p and draw b, shape (P, B).
 
-    ``low`` and ``high`` (K,) are the smallest and largest shift in each direction: a direction whose best case
-    stays below the worst case of the point's leading direction cannot win in any draw and is skipped.
+    Draws are taken ``TOGETHER`` at a time, a number known to the compiler. Every 16th direction is tried first: another
+    one whose best case among these draws is no better than the worst of the maxima found so far cannot win in any of
+    them, and is skipped.
     """
-    n_points, n_draws = x.shape[0], shift.shape[1]
-    result = np.empty((n_points, n_draws))
-    for start in range(0, n_draws, 256):
-        stop = min(start + 256, n_draws)
+    n_points, n_directions, n_draws = x.shape[0], x.shape[1], shift.shape[1]
+    result, least = np.empty((n_points, n_draws)), np.empty(n_directions)
+    some, best = np.empty((n_directions, TOGETHER)), np.empty(TOGETHER)
+    for start in range(0, n_draws, TOGETHER):
+        width = min(TOGETHER, n_draws - start)
+        some[:, :width] = shift[:, start : start + width]
+        for k in range(n_directions):
+            some[k, width:] = some[k, 0]  # to fill up: a draw that is there already
+            least[k] = some[k].min()
         for p in range(n_points):
-            lead = np.argmax(x[p])
-            floor = x[p, lead] - high[lead]
-            best = result[p, start:stop]
+            floor = -np.inf
             best[:] = -np.inf
-            for k in range(x.shape[1]):
-                if x[p, k] - low[k] >= floor:
-                    row, level = shift[k, start:stop], x[p, k]
-                    for b in range(best.shape[0]):
-                        best[b] = max(best[b], level - row[b])
+            for every in (16, 1):
+                for k in range(0, n_directions, every):
+                    level, row = x[p, k], some[k]
+                    if level - least[k] > floor:
+                        for b in range(TOGETHER):
+                            value = level - row[b]
+                            best[b] = value if value > best[b] else best[b]
+                floor = best.min()
+            result[p, start : start + width] = best[:width]
     return result
 
 

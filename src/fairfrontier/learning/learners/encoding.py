@@ -11,7 +11,17 @@ import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ...arrays import FloatArray, IntArray
-from ...data.columns import Kind, day_first, days_of, holds_integers, judge_codes, kind_of, level_codes, numbers_of
+from ...data.columns import (
+    FIRST_VALUES,
+    Kind,
+    day_first,
+    days_of,
+    holds_integers,
+    judge_codes,
+    kind_of,
+    level_codes,
+    numbers_of,
+)
 from ...data.messages import listed
 from ...data.reading import Table
 from ...errors import InputError
@@ -143,13 +153,15 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kind = kind_of(column)
         if kind is Kind.INTEGER or not self.named_:
             kind = Kind.CATEGORY if name in self.codes or _coded(column, (y,)) else Kind.NUMBER
-        if kind is Kind.CATEGORY or column.isna().all():  # boosting cannot take a number that is always missing
+        if kind is Kind.CATEGORY:
             self.levels_.append(_learn_levels(name, column))
             return
         first = bool(day_first(column.dropna().unique())) if kind is Kind.DATE and _is_text(column) else True
-        empty = NumberColumn(name, kind, 0.0, False, first)
-        values = empty.read(column)
+        values = NumberColumn(name, kind, np.nan, False, first).read(column)
         gaps = np.isnan(values)
+        if gaps.all():  # boosting cannot take a number that is always missing
+            self.levels_.append(_learn_levels(name, column))
+            return
         fill = np.nan if self.native else float(np.median(values[~gaps]))
         self.numbers_.append(NumberColumn(name, kind, fill, bool(gaps.any()), first))
 
@@ -309,6 +321,8 @@ def codes_among(X: Table, outcomes: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _coded(column: pd.Series, outcomes: Iterable[Any]) -> bool:
+    if not holds_integers(numbers_of(column.iloc[:FIRST_VALUES])):  # mostly these say so, and no others are read
+        return False
     values = numbers_of(column)
     return holds_integers(values) and any(judge_codes(values, y).coded for y in outcomes)
 
