@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pandas as pd
 import pytest
-from support.disputed import LEVEL, audit
+from support.disputed import LEVEL, STRONG, WEAK, audit
 from typer.testing import CliRunner
 
 from fairfrontier.audit.gate import CONDITIONS, read_conditions
@@ -25,7 +25,7 @@ ALL = "lda,not-comparable,disagreement"
 
 @pytest.fixture(scope="module")
 def disputed(tmp_path_factory):
-    """An alternative is shown; the other seed and the other learner find no evidence."""
+    """An alternative is shown; the other learner finds no evidence."""
     return audit(tmp_path_factory.mktemp("disputed"), "--alpha", LEVEL, "--fail-on", ALL)
 
 
@@ -33,7 +33,7 @@ def disputed(tmp_path_factory):
 def weaker(tmp_path_factory):
     """The learner that finds no evidence decides, and the other learner shows an alternative."""
     words = ("--alpha", LEVEL, "--fail-on", "not-comparable", "--fail-on", "disagreement, lda")
-    return audit(tmp_path_factory.mktemp("weaker"), *words, learner="factored-boosting")
+    return audit(tmp_path_factory.mktemp("weaker"), *words, learner=WEAK)
 
 
 def text_of(page):
@@ -84,7 +84,7 @@ def test_the_terminal_and_the_report_say_it_under_the_verdict(name, request):
 
 
 def test_runs_that_agree_are_reported_in_a_quiet_line(tmp_path):
-    done = audit(tmp_path, "--alpha", 0.3, "--fail-on", "disagreement,not-comparable")
+    done = audit(tmp_path, "--fail-on", "disagreement,not-comparable", asked=("--decision", "careless"))
     assert done.code == 0, done.errors
     said = "2 of 2 other runs (another seed or learner) come to the same verdict."
     assert (
@@ -108,7 +108,7 @@ def test_runs_with_other_covariates_are_listed_and_do_not_count(tmp_path):
     found = algorithm["other_runs"]
     assert found["counted"] == 4
     assert [(run["learner"], run["seed"], run["covariates"]) for run in found["other_covariates"]] == [
-        ("factored-logit", 0, "with the score")
+        (STRONG, 0, "with the score")
     ]
     assert algorithm["both_ways"].startswith("This is without the score among the covariates. With the score: ")
     assert f"\n  {algorithm['both_ways']}\n" in done.printed
@@ -141,9 +141,7 @@ def test_an_algorithm_that_is_not_comparable_has_a_code_of_its_own(tmp_path):
     done = audit(tmp_path, "--fail-on", ALL, asked=("--decision", "oracle"))
     assert [a["verdict"] for a in done.record["algorithms"]] == ["not-comparable"]
     assert done.code == 4
-    done = audit(
-        tmp_path, "--fail-on", ALL, "--algorithm", "used=in use", "--alpha", 0.3, asked=("--decision", "oracle")
-    )
+    done = audit(tmp_path, "--fail-on", ALL, "--algorithm", "used=in use", asked=("--decision", "oracle"))
     assert [a["verdict"] for a in done.record["algorithms"]] == ["not-comparable", "lda-shown"]
     assert done.code == 3
 

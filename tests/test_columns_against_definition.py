@@ -82,6 +82,25 @@ def test_p_value_of_order_against_a_plain_transcription(seed):
     assert no_order_p_value(level, y) == pytest.approx(slow_p_value(level, y), rel=1e-9)
 
 
+def test_weights_in_the_test_of_order():
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 6, 600)
+    y = 0.3 * rng.normal(size=6)[level] + rng.normal(size=600)
+    assert no_order_p_value(level, y, np.full(600, 3.7)) == pytest.approx(no_order_p_value(level, y), rel=1e-9)
+    # rows that weigh next to nothing are as good as absent
+    light = np.arange(600) % 3 == 0
+    weight = np.where(light, 1e-12, 1.0)
+    assert no_order_p_value(level, y, weight) == pytest.approx(no_order_p_value(level[~light], y[~light]), rel=1e-6)
+    zero = judge_codes(level.astype(float), y, np.where(light, 0.0, 1.0))
+    assert zero == judge_codes(level[~light].astype(float), y[~light])
+    # in the population that the rows are weighted to, the outcome rises with the level; among the rows it does not
+    member = rng.random(6000) < 0.5
+    rank = rng.integers(0, 5, 6000)
+    outcome = np.where(member, 0.5 * rank, np.array([0.0, 3.0, 0.0, 3.0, 0.0])[rank]) + rng.normal(size=6000)
+    assert no_order_p_value(rank, outcome) < STRICT
+    assert no_order_p_value(rank, outcome, np.where(member, 1.0, 1e-3)) > LAX
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_classes_are_compared_with_the_most_common_one_and_a_correction(seed):
     rng = np.random.default_rng(seed)

@@ -123,7 +123,7 @@ class Codes:
     p_value: float
 
 
-def judge_codes(values: FloatArray, y: FloatArray | IntArray | None) -> Codes:
+def judge_codes(values: FloatArray, y: FloatArray | IntArray | None, weight: FloatArray | None = None) -> Codes:
     """Judge whether integers are codes: few values, enough rows of each, and an outcome that has no order in them.
 
     Parameters
@@ -132,6 +132,8 @@ def judge_codes(values: FloatArray, y: FloatArray | IntArray | None) -> Codes:
         Integers, NaN where one is missing.
     y : array (n,) or None
         The outcome of the same rows; without one, no integers are codes.
+    weight : array (n,), optional
+        Weights of the rows; those without weight count as absent.
 
     Returns
     -------
@@ -140,7 +142,7 @@ def judge_codes(values: FloatArray, y: FloatArray | IntArray | None) -> Codes:
     first = pd.unique(values[:FIRST_VALUES])
     if len(first) > MOST_CODES + 1:  # one of them may stand for those that are missing
         return Codes(False, len(first), False, 1.0)
-    present = ~np.isnan(values)
+    present = ~np.isnan(values) if weight is None else ~np.isnan(values) & (weight > 0.0)
     levels, level = np.unique(values[present], return_inverse=True)
     count = np.bincount(level, minlength=len(levels))
     common = levels[count >= RARE]
@@ -148,11 +150,11 @@ def judge_codes(values: FloatArray, y: FloatArray | IntArray | None) -> Codes:
     few = FEWEST_CODES <= len(levels) <= MOST_CODES and len(level) >= ROWS_PER_CODE * len(levels)
     if y is None or not few:
         return Codes(False, len(levels), bool(gaps), 1.0)
-    p = no_order_p_value(level, np.asarray(y)[present])
+    p = no_order_p_value(level, np.asarray(y)[present], None if weight is None else weight[present])
     return Codes(p < (LAX if gaps else STRICT), len(levels), bool(gaps), p)
 
 
-def no_order_p_value(level: IntArray, y: AnyArray) -> float:
+def no_order_p_value(level: IntArray, y: AnyArray, weight: FloatArray | None = None) -> float:
     """Return the p-value of the hypothesis that the outcome rises, or that it falls, with the level.
 
     Of an outcome of few values, the odds of each against the most common one are tested, with Bonferroni's correction.
@@ -163,10 +165,13 @@ def no_order_p_value(level: IntArray, y: AnyArray) -> float:
         Ranks of the levels, from 0.
     y : array (n,)
         The outcome.
+    weight : array (n,), optional
+        Positive weights of the rows.
     """
+    weight = np.ones(len(level)) if weight is None else weight
     values, codes = np.unique(y, return_inverse=True)
     if len(values) > MOST_CLASSES:
-        return _p_value(level, y, np.bincount(level) >= RARE)
+        return _p_value(level, y, weight, np.bincount(level) >= RARE)
     reference = int(np.argmax(np.bincount(codes, minlength=1)))
     others = [code for code in range(len(values)) if code != reference]
     found = [1.0]
@@ -176,21 +181,26 @@ def no_order_p_value(level: IntArray, y: AnyArray) -> float:
         count, share = np.bincount(own), member.mean()
         # with fewer rows expected of either class, the normal approximation fails
         enough = (count >= RARE) & (count * share * (1.0 - share) >= 1.0)
-        found.append(min(1.0, len(others) * _p_value(own, member, enough)))
+        found.append(min(1.0, len(others) * _p_value(own, member, weight[rows], enough)))
     return min(found)
 
 
-def _p_value(level: IntArray, y: FloatArray, used: BoolArray) -> float:
+def _p_value(level: IntArray, y: FloatArray, weight: FloatArray, used: BoolArray) -> float:
     """The larger of the two p-values, of an increasing and of a decreasing relation, on the levels in use."""
     rows = used[level]
-    count = np.bincount(level, minlength=len(used))[used].astype(np.float64)
-    k, n = len(count), int(rows.sum())
-    if k < FEWEST_CODES or n <= k:
+    own, w = (np.cumsum(used) - 1)[level[rows]], weight[rows]
+    k = int(used.sum())
+    if k < FEWEST_CODES:
         return 1.0
-    mean = np.bincount(level, y, minlength=len(used))[used] / count
-    position = np.cumsum(used) - 1
-    # s^2 = sum_i (y_i - m_l(i))^2 / (n - k)
-    variance = float(np.sum((y[rows] - mean[position[level[rows]]]) ** 2)) / (n - k)
+    total = np.bincount(own, w, k)
+    # n_l = (sum_i w_i)^2 / sum_i w_i^2, the effective number of rows of a level; without weights their number
+    count = total**2 / np.bincount(own, w**2, k)
+    n = float(count.sum())
+    if n <= k:
+        return 1.0
+    mean = np.bincount(own, w * y[rows], k) / total
+    # s^2 = n / (n - k) sum_i w_i (y_i - m_l(i))^2 / sum_i w_i
+    variance = n / (n - k) * float(np.sum(w * (y[rows] - mean[own]) ** 2)) / float(w.sum())
     largest = 0.0
     for increasing in (True, False):
         fitted = isotonic_regression(mean, weights=count, increasing=increasing)

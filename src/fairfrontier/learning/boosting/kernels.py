@@ -7,7 +7,7 @@ a category or missing values. Every sum runs in a fixed order, so the results do
 import numba
 import numpy as np
 
-from ...arrays import BoolArray, FloatArray, IntArray
+from ...arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 GRADIENT, HESSIAN, ROWS = 0, 1, 2
 """What a histogram sums in each bin: gradients, second derivatives, and rows."""
@@ -18,7 +18,7 @@ SMALLEST_GAIN = 1e-10
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def add_rows(histogram: FloatArray, bins: IntArray, rows: IntArray, gradient: FloatArray, hessian: FloatArray) -> None:
+def add_rows(histogram: FloatArray, bins: AnyArray, rows: IntArray, gradient: FloatArray, hessian: FloatArray) -> None:
     """Add the given rows to a histogram (p, W, 3) of all columns.
 
     Parameters
@@ -99,7 +99,7 @@ def _orders(column: FloatArray, n_bins: int, is_level: bool, l2: float) -> list[
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def best_split(
     histogram: FloatArray,
-    n_bins: IntArray,
+    n_bins: AnyArray,
     is_level: BoolArray,
     l2: float,
     min_rows: int,
@@ -147,7 +147,7 @@ def best_split(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _part(rows: IntArray, bins: IntArray, column: int, goes_left: BoolArray) -> int:
+def _part(rows: IntArray, bins: AnyArray, column: int, goes_left: BoolArray) -> int:
     """Move the rows that go left to the front, both sides in their former order; return how many do."""
     right = np.empty_like(rows)
     n_left, n_right = 0, 0
@@ -165,8 +165,8 @@ def _part(rows: IntArray, bins: IntArray, column: int, goes_left: BoolArray) -> 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def grow_tree(
-    bins: IntArray,
-    n_bins: IntArray,
+    bins: AnyArray,
+    n_bins: AnyArray,
     is_level: BoolArray,
     gradient: FloatArray,
     hessian: FloatArray,
@@ -213,17 +213,17 @@ def grow_tree(
         for new in (left, right):
             gain[new], split_at[new] = best_split(histograms[new], n_bins, is_level, l2, min_rows, goes_left[new])
         n_nodes += 2
-    for node in range(n_nodes):
-        if column[node] < 0:
-            total = histograms[node, 0].sum(axis=0)
-            value[node] = -rate * total[GRADIENT] / (total[HESSIAN] + l2)
-            for r in range(start[node], end[node]):
-                scores[rows[r]] += value[node]
+    for leaf in range(n_nodes):
+        if column[leaf] < 0:
+            total = histograms[leaf, 0].sum(axis=0)
+            value[leaf] = -rate * total[GRADIENT] / (total[HESSIAN] + l2)
+            for r in range(start[leaf], end[leaf]):
+                scores[rows[r]] += value[leaf]
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def follow_trees(
-    bins: IntArray, column: IntArray, child: IntArray, goes_left: BoolArray, value: FloatArray, scores: FloatArray
+    bins: AnyArray, column: IntArray, child: IntArray, goes_left: BoolArray, value: FloatArray, scores: FloatArray
 ) -> None:
     """Add to the scores (K, n) the values of trees (T, K, nodes) at the leaves that the rows reach.
 
@@ -246,7 +246,7 @@ def follow_trees(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def bin_numbers(values: FloatArray, thresholds: FloatArray, bins: IntArray) -> None:
+def bin_numbers(values: FloatArray, thresholds: FloatArray, bins: AnyArray) -> None:
     """Write for every number how many thresholds lie below it; missing ones get the bin after the last."""
     for i in range(len(values)):
         x = values[i]

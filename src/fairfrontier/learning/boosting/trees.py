@@ -7,13 +7,11 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from ...arrays import FloatArray, IntArray
+from ...arrays import AnyArray, FloatArray, IntArray
 from .kernels import bin_numbers, follow_trees, grow_tree
 
 MOST_BINS = 64
 """Most intervals of a column of numbers."""
-LARGEST_LEVEL = 250
-"""Largest position of a level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +45,9 @@ class Binning:
                 n_bins.append(len(ends) + 1)
         return cls(tuple(thresholds), np.array(n_bins, dtype=np.intp))
 
-    def read(self, X: FloatArray) -> IntArray:
+    def read(self, X: FloatArray) -> AnyArray:
         """Return the bin of every entry."""
-        bins = np.empty(X.shape, dtype=np.uint8)
+        bins: AnyArray = np.empty(X.shape, dtype=np.uint8)
         for j, ends in enumerate(self.thresholds):
             column = np.ascontiguousarray(X[:, j])
             if ends is None:
@@ -93,6 +91,11 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
         Whether a further `fit`, with more trees and on the same rows, adds to the trees there.
     """
 
+    columns_: AnyArray
+    children_: AnyArray
+    goes_left_: AnyArray
+    values_: AnyArray
+
     def __init__(
         self,
         max_iter: int = 100,
@@ -127,7 +130,7 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
     def _grow(self, derivatives: Any) -> None:
         """Add trees up to ``max_iter``; ``derivatives`` of all scores (K, n) gives gradients and second ones."""
         given, n_new = len(self.columns_), max(0, self.max_iter - len(self.columns_))
-        trees = [self.columns_, self.children_, self.goes_left_, self.values_]
+        trees: list[AnyArray] = [self.columns_, self.children_, self.goes_left_, self.values_]
         trees = [np.concatenate([old, np.zeros((n_new, *old.shape[1:]), old.dtype)]) for old in trees]
         is_level = np.array([ends is None for ends in self.binning_.thresholds])
         options = (self.max_leaf_nodes, self.min_samples_leaf, self.l2_regularization, self.learning_rate)

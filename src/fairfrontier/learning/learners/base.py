@@ -279,14 +279,14 @@ class DirectLearner(Learner):
 
     def tune(self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
         """Tune the model of one group."""
-        family = self.family.knowing(rows.X, (rows.dl, rows.group))
+        family = self.family.knowing(rows.X, (rows.dl, rows.group), rows.weight)
         return family.tune(rows.X, rows.z(group_code(component)), rows.weight, seed, rows.clusters)
 
     def fit(
         self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
     ) -> FittedPart:
         """Fit the model of one group."""
-        family = self.family.knowing(rows.X, (rows.dl, rows.group))
+        family = self.family.knowing(rows.X, (rows.dl, rows.group), rows.weight)
         return family.fit(rows.X, rows.z(group_code(component)), rows.weight, seed, tuning, rows.clusters)
 
     def combine(self, parts: Mapping[Component, Any]) -> Prediction:
@@ -350,7 +350,7 @@ class FactoredLearner(Learner):
 
     def _family(self, component: Component, rows: TrainingRows) -> Family:
         """Return the kind of model of a factor: groups are classes, however many there are."""
-        family = self.family.knowing(rows.X, (rows.dl, rows.group))
+        family = self.family.knowing(rows.X, (rows.dl, rows.group), rows.weight)
         return with_group_classes(family, rows.n_groups) if component == "group" else family
 
 

@@ -138,7 +138,9 @@ class PartiallyLinearLearner(Learner):
     def tune(self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
         """Tune the model of one variable given the other covariates."""
         v, rest = self._variable(component, rows)
-        return self.base.knowing(rest, (rows.dl, rows.group)).tune(rest, v, rows.weight, seed, rows.clusters)
+        return self.base.knowing(rest, (rows.dl, rows.group), rows.weight).tune(
+            rest, v, rows.weight, seed, rows.clusters
+        )
 
     def fit(
         self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
@@ -147,7 +149,7 @@ class PartiallyLinearLearner(Learner):
         v, rest = self._variable(component, rows)
         given_rest = replace(rows, X=rest, dl=v)
         split_seed, full_seed, *seeds = child_seeds(seed, 2 + self.n_inner_folds)
-        residual, base = np.empty(len(v)), self.base.knowing(rest, (rows.dl, rows.group))
+        residual, base = np.empty(len(v)), self.base.knowing(rest, (rows.dl, rows.group), rows.weight)
         for fold, fold_seed in zip(inner_folds(rows, self.n_inner_folds, split_seed), seeds, strict=False):
             train, held = given_rest.take(_others(len(v), fold)), given_rest.take(fold)
             model = base.fit(train.X, train.dl, train.weight, fold_seed, tuning, train.clusters)

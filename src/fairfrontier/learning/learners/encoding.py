@@ -137,7 +137,7 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.levels_: list[LevelColumn] = []
         target = None if y is None else np.asarray(y)
         for name in self.columns_:
-            self._learn(name, _column(X, name), target)
+            self._learn(name, _column(X, name), target, sample_weight)
         if self.standardise:
             values = self._numbers(X)
             self.mean_ = np.average(values, axis=0, weights=sample_weight)
@@ -149,11 +149,11 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.scale_ = np.where(scale > 1e-12 * np.maximum(np.abs(self.mean_), 1.0), scale, 1.0)
         return self
 
-    def _learn(self, name: Any, column: pd.Series, y: Any) -> None:
+    def _learn(self, name: Any, column: pd.Series, y: Any, weight: FloatArray | None) -> None:
         kind = kind_of(column)
         if kind is Kind.INTEGER or not self.named_:
-            kind = Kind.CATEGORY if name in self.codes or _coded(column, (y,)) else Kind.NUMBER
-        if kind is Kind.CATEGORY:
+            kind = Kind.CATEGORY if name in self.codes or _coded(column, (y,), weight) else Kind.NUMBER
+        if kind is Kind.CATEGORY or column.isna().all():  # boosting cannot take a number that is always missing
             self.levels_.append(_learn_levels(name, column))
             return
         first = bool(day_first(column.dropna().unique())) if kind is Kind.DATE and _is_text(column) else True
@@ -300,7 +300,7 @@ class PooledColumns(NumericColumns):
         return np.hstack([numbers, member, *(centred * column[:, None] for column in member.T)])
 
 
-def codes_among(X: Table, outcomes: Iterable[Any]) -> tuple[Any, ...]:
+def codes_among(X: Table, outcomes: Iterable[Any], weight: FloatArray | None = None) -> tuple[Any, ...]:
     """Return the columns of integers whose relation to any of several outcomes has no order.
 
     Parameters
@@ -309,22 +309,24 @@ def codes_among(X: Table, outcomes: Iterable[Any]) -> tuple[Any, ...]:
         Covariates; in a frame, integers are those with an integer dtype.
     outcomes : iterable of arrays (n,)
         Outcomes of the same rows.
+    weight : array (n,), optional
+        Weights of the rows.
     """
     names = list(X.columns) if isinstance(X, pd.DataFrame) else range(np.shape(X)[1])
     known = tuple(outcomes)
     found = []
     for name in names:
         column = _column(X, name)
-        if (not isinstance(X, pd.DataFrame) or kind_of(column) is Kind.INTEGER) and _coded(column, known):
+        if (not isinstance(X, pd.DataFrame) or kind_of(column) is Kind.INTEGER) and _coded(column, known, weight):
             found.append(name)
     return tuple(found)
 
 
-def _coded(column: pd.Series, outcomes: Iterable[Any]) -> bool:
+def _coded(column: pd.Series, outcomes: Iterable[Any], weight: FloatArray | None) -> bool:
     if not holds_integers(numbers_of(column.iloc[:FIRST_VALUES])):  # mostly these say so, and no others are read
         return False
     values = numbers_of(column)
-    return holds_integers(values) and any(judge_codes(values, y).coded for y in outcomes)
+    return holds_integers(values) and any(judge_codes(values, y, weight).coded for y in outcomes)
 
 
 def _column(X: Table, name: Any) -> pd.Series:

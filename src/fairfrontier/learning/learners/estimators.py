@@ -158,10 +158,12 @@ class Family:
         """Whether its estimators take missing numbers."""
         return takes_gaps(self.classifier) and takes_gaps(self.regressor)
 
-    def knowing(self, X: Table, outcomes: Iterable[FloatArray | IntArray]) -> "Family":
+    def knowing(
+        self, X: Table, outcomes: Iterable[FloatArray | IntArray], weight: FloatArray | None = None
+    ) -> "Family":
         """Return the same family, told which integers are codes in these rows, if its estimators can use that."""
         encoders = [_encoder_of(estimator) for estimator in (self.classifier, self.regressor)]
-        return replace(self, codes=codes_among(X, outcomes)) if any(encoders) else self
+        return replace(self, codes=codes_among(X, outcomes, weight)) if any(encoders) else self
 
     def choose(self, n_values: int) -> Any:
         """Return the unfitted estimator for a variable with that many distinct values, or None."""

@@ -94,9 +94,9 @@ class PooledLearner(Learner):
         """Fit the model of the group, or of the loss difference."""
         outcomes = (rows.dl, rows.group)
         if component == "group":
-            family = with_group_classes(self.family, rows.n_groups).knowing(rows.X, outcomes)
+            family = with_group_classes(self.family, rows.n_groups).knowing(rows.X, outcomes, rows.weight)
             return family.fit(rows.X, group_target(rows), rows.weight, seed, clusters=rows.clusters)
-        model = self.pooled.knowing(rows.X, outcomes).fit(
+        model = self.pooled.knowing(rows.X, outcomes, rows.weight).fit(
             grouped(rows), rows.dl, rows.weight, seed, clusters=rows.clusters
         )
         return PooledPart(model, rows.n_groups)
