@@ -119,7 +119,7 @@ def error(influence, clusters=None):
     return np.sqrt((influence**2).sum())
 
 
-def plain_line(y, g, w, chance, a, clusters=None):
+def plain_line(y, g, w, chance, a, clusters=None, *, reach):
     """One line of the table, from chances of treatment under the rule and the algorithm."""
     own, now = np.where(y == 1, 1 - chance, chance), np.where(y == 1, 1 - a, a)
     risk, influence = mean_and_influence(own, g, w)
@@ -137,6 +137,15 @@ def plain_line(y, g, w, chance, a, clusters=None):
     errors.append(error(moved, clusters))
     for name, gain, se in zip((*GROUPS, "in gap"), gains, errors, strict=True):
         line |= {f"gain {name}": gain, f"se gain {name}": se}
+    # the bounds, ``reach`` standard errors below each of the six forms
+    d, now = risk[0] - risk[1], risk_now[0] - risk_now[1]
+    low = {}
+    for s in (1, -1):
+        for v in (1, -1):
+            move = s * (influence_now[:, 0] - influence_now[:, 1]) - v * (influence[:, 0] - influence[:, 1])
+            low[s, v] = s * now - v * d - reach * error(move, clusters)
+    line |= {f"at least {label}": gains[j] - reach * errors[j] for j, label in enumerate(GROUPS)}
+    line["at least in gap"] = max(min(low[s, 1], low[s, -1]) for s in (1, -1))
     line["agreement"] = sum(w * (chance * a + (1 - chance) * (1 - a))) / sum(w)
     line["flagged"] = any(gain < 1.645 * se for gain, se in zip(gains, errors, strict=True))
     return line
@@ -144,8 +153,10 @@ def plain_line(y, g, w, chance, a, clusters=None):
 
 def check_table(found, y, g, w, chances, a, clusters=None):
     assert len(found) == len(chances)
+    largest = found.test.evidence.witness.largest
+    reach = sorted(largest)[int(np.ceil(0.95 * len(largest) - 1e-9)) - 1]
     for (_, line), chance in zip(found.table.iterrows(), chances, strict=True):
-        for name, value in plain_line(y, g, w, chance, a, clusters).items():
+        for name, value in plain_line(y, g, w, chance, a, clusters, reach=reach).items():
             assert line[name] == pytest.approx(value, abs=1e-12), name
 
 

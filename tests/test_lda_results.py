@@ -14,10 +14,11 @@ from support import plain
 from support.lda_cases import METHODS, B, Case, at_direction, numbers_of
 from support.small_samples import fit, learned, rows
 
+from fairfrontier.bootstrap.draws import RuleDraws
 from fairfrontier.errors import FewDrawsWarning
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.inference.lda.result import judge
-from fairfrontier.inference.lda.witness import Witness, selection_ratio
+from fairfrontier.inference.lda.witness import choose, forms, gains, make_menu, selection_ratio
 from fairfrontier.inference.p_values import combine_repetitions, critical_value, critical_value_error, holm
 
 pytestmark = pytest.mark.filterwarnings(
@@ -221,64 +222,83 @@ def test_witness(case):
         chance = np.zeros(len(scores.l0))
         for q, share in zip(w.directions, w.shares, strict=True):
             chance += share * (scores.t @ (q / plain.group_shares(scores)) > 0)
-        own_losses = scores.l0 + chance * scores.dl
         if scores.lower is not None:
             chance = scores.lower + scores.spread * chance
         direct = case.ff.risks(chance)
         np.testing.assert_allclose(w.risk, direct.risk, atol=1e-12)
         np.testing.assert_allclose(w.selection_rate, direct.selection_rate, atol=1e-12)
         np.testing.assert_allclose(w.gain, plain_gains(direct.risk, test.risk), atol=1e-12)
-        # estimated gains are positive whenever the candidates allow it
+        # the six forms of all rules of the menu, in joint draws with the algorithm's risks
         q = unit_circle(91, 0.75 * np.pi, 1.75 * np.pi, endpoint=True)
-        honest = case.ff.support_set(q)
-        possible = max(
-            plain_gains(s * honest[i] + (1 - s) * honest[j], test.risk).min()
-            for i in range(0, 91, 3)
-            for j in range(i, 91, 3)
-            for s in (0.0, 0.3, 0.5, 0.7, 1.0)
-        )
-        if possible > 0:
-            assert w.gain.min() > 0
-        # draws: jointly with the algorithm's risks, the absolute gap by the numerical derivative
-        both = np.vstack([own_losses] if losses is None else [own_losses, losses])
-        draws = case.context.draw(np.array([[1.0, 0.0]]), both)
-        z_w = draws.z_risks()[:, 0]
-        z_e = np.zeros((B, 2)) if losses is None else draws.z_risks()[:, 1]
-        s, gain = case.step, plain_gains(direct.risk, test.risk)
-        for b in range(B):
-            moved = plain_gains(direct.risk + s * z_w[b], test.risk + s * z_e[b])
-            expected = gain + (moved - gain) / s / case.root
-            np.testing.assert_allclose(w.gain_draws[b], expected, atol=1e-10)
+        menu = np.array([scores.losses(scores.t @ (x / plain.group_shares(scores)) > 0) for x in q])
+        draws = case.context.draw(np.array([[1.0, 0.0]]), menu if losses is None else np.vstack([menu, losses]))
+        values = np.array([plain_forms(e, test.risk) for e in draws.risks_hat[:91]])
+        moved = np.array(
+            [
+                [plain_forms(e, test.risk if losses is None else own[91]) for e in own[:91]]
+                for own in draws.risks
+            ]
+        )  # fmt: skip
+        errors = moved.std(axis=0)
+        t = (moved - values)[:, errors > 1e-13] / errors[errors > 1e-13]
+        np.testing.assert_allclose(w.largest, t.max(axis=1), atol=1e-8)
+        np.testing.assert_allclose(w.largest_absolute, np.abs(t).max(axis=1), atol=1e-8)
+        at = [int(np.argmin(np.abs(q - x).sum(axis=1))) for x in w.directions]
+        np.testing.assert_allclose(w.forms, w.shares @ values[at], atol=1e-12)
+        np.testing.assert_allclose(w.errors, w.shares @ errors[at], atol=1e-12)
         for alpha in (0.05, 0.2):
-            scale = [np.std([d[k] - gain[k] for d in w.gain_draws]) for k in range(3)]
-            largest = sorted(max((d[k] - gain[k]) / scale[k] for k in range(3)) for d in w.gain_draws)
-            c = largest[int(np.ceil((1 - alpha) * B - 1e-9)) - 1]
+            c, d = (sorted(x)[int(np.ceil((1 - alpha) * B - 1e-9)) - 1] for x in (w.largest, w.largest_absolute))
             bounds = w.lower_bounds(alpha)
-            np.testing.assert_allclose(bounds, gain - c * np.array(scale), atol=1e-10)
-            assert (bounds < gain).all()
+            np.testing.assert_allclose(bounds, plain_bounds(w.forms - c * w.errors), atol=1e-10)
+            both = np.column_stack([plain_bounds(w.forms - d * w.errors), plain_bounds(w.forms + d * w.errors)])
+            np.testing.assert_allclose(w.intervals(alpha), both, atol=1e-10)
+            assert (bounds <= w.gain).all()
             assert w.confirmed(alpha) == all(bounds > 0)
+        # no rule of the menu, nor a mixture, has a larger smallest bound
+        c = sorted(w.largest)[int(np.ceil(0.95 * B - 1e-9)) - 1]
+        low, best = values - c * errors, w.lower_bounds(0.05).min()
+        for i in range(0, 91, 5):
+            for k in range(0, 91, 7):
+                for share in (0.0, 0.3, 0.5, 1.0):
+                    assert plain_bounds(share * low[i] + (1 - share) * low[k]).min() <= best + 1e-9
     assert seen >= 2
 
 
+def plain_forms(e, e_star):
+    d, now = e[0] - e[1], e_star[0] - e_star[1]
+    return np.array([e_star[0] - e[0], e_star[1] - e[1], now - d, now + d, -now - d, -now + d])
+
+
+def plain_bounds(forms):
+    """Gains, or bounds of them: in the gap the better sign of the algorithm's, the worse of the rule's."""
+    return np.array([forms[0], forms[1], max(min(forms[2], forms[3]), min(forms[4], forms[5]))])
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=50)
+def test_forms_make_up_the_gains(seed):
+    rng = np.random.default_rng(seed)
+    e, e_star = rng.normal(size=(2, 5, 2)) * rng.integers(0, 2, size=(2, 5, 2))
+    np.testing.assert_allclose(forms(e, e_star), [plain_forms(x, y) for x, y in zip(e, e_star, strict=True)])
+    np.testing.assert_allclose(
+        gains(e, e_star), [plain_gains(x, y) for x, y in zip(e, e_star, strict=True)], atol=1e-12
+    )
+
+
 def test_a_gain_without_spread_is_its_own_lower_bound():
+    """And where nothing varies every bound is its estimate."""
     rng = np.random.default_rng(0)
-    gain = np.array([0.1, 0.2, 0.05])
-    draws = gain + 0.01 * rng.normal(size=(200, 3))
-    draws[:, 1] = gain[1]
-    one = np.array([[-1.0, 0.0]])
-    w = Witness(one, np.ones(1), np.array([0.3, 0.3]), np.array([0.5, 0.5]), gain, draws)
-    both = w.intervals(0.05)
-    np.testing.assert_allclose(both.mean(axis=1), w.gain)
-    covered = (np.abs(w.gain_draws - w.gain) <= (both[:, 1] - both[:, 0]) / 2 + 1e-12).all(axis=1)
-    assert covered.mean() >= 0.95  # the draws themselves lie within, all three together
-    assert covered.mean() < 0.99
-    bounds = w.lower_bounds(0.05)
-    assert (both[:, 0] <= bounds + 1e-12).all()
-    assert bounds[1] == pytest.approx(0.2)
-    assert 0.05 < bounds[0] < 0.1
-    still = Witness(one, np.ones(1), w.risk, w.selection_rate, gain, np.broadcast_to(gain, (200, 3)))
-    np.testing.assert_allclose(still.lower_bounds(0.05), gain)
-    assert still.confirmed(0.05)
+    e_star, risks = np.array([0.5, 0.4]), np.array([[0.4, 0.2], [0.3, 0.3], [0.45, 0.35]])
+    still = np.broadcast_to(risks, (200, 3, 2))
+    menu = make_menu(RuleDraws(risks, still), e_star, np.broadcast_to(e_star, (200, 2)))
+    assert (menu.errors == 0.0).all()
+    assert (menu.largest == 0.0).all()
+    assert choose(menu)[:2] == (1, 1)
+    moving = still.copy()
+    moving[:, :, 0] += 0.01 * rng.normal(size=(200, 3))
+    menu = make_menu(RuleDraws(risks, moving), e_star, np.broadcast_to(e_star, (200, 2)))
+    assert (menu.errors[:, 1] == 0.0).all()
+    assert (menu.errors[:, [0, 2, 3, 4, 5]] > 0.005).all()
 
 
 # --- verdict ------------------------------------------------------------------------------------------
@@ -401,7 +421,7 @@ def test_summary_says_what_is_shown_and_what_is_not(big):
         tests["coin"],
         evidence=replace(
             tests["coin"].evidence,
-            witness=replace(tests["coin"].witness, gain_draws=np.random.default_rng(0).normal(size=(199, 3))),
+            witness=replace(tests["coin"].witness, errors=np.ones(6)),
         ),
     )
     assert "not yet confirmed" in unconfirmed.summary()

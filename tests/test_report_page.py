@@ -306,7 +306,7 @@ def test_an_interval_without_ends_is_shown_as_such(record):
 )
 def test_levels_are_not_rounded_up(record, alpha, words):
     text = Reader(render(changed(record, "", alpha=alpha))).text
-    assert f"hold together with {words} for a rule named beforehand" in text
+    assert f"With {words} confidence the lower bounds of the gains" in text
 
 
 def test_an_alternative_that_is_not_confirmed_is_marked(record, read):

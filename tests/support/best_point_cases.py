@@ -33,14 +33,18 @@ def drawn_values(scores, multipliers, q, held):
     return q[:, 0] * means[0] + q[:, 1] * means[1]
 
 
-def plain_part(e, u, q, h, z, n, step):
-    """T and its draws for one point: directions (K, 2), h (K,) and z (B, K), of which the last belong to u itself."""
+def plain_part(e, u, q, h, z, n, step, held=False):
+    """T and its draws for one point: directions (K, 2), h (K,) and z (B, K), of which the last belong to u itself.
+
+    With rules held, as in our own procedures, the change of the maximum counts where it is positive; else as published.
+    """
     excess = [x @ e - h[k] for k, x in enumerate(q)]
     statistic = np.sqrt(n) * (max(max(excess), 0.0) + max(h[-1] - u @ e, 0.0))
     draws = []
     for z_b in z:
         moved = max(excess[k] - step * z_b[k] for k in range(len(q)))
-        draws.append(max(moved - max(excess), 0.0) / step + max(z_b[-1], 0.0))
+        change = max(moved - max(excess), 0.0) if held else max(moved, 0.0) - max(max(excess), 0.0)
+        draws.append(change / step + max(z_b[-1], 0.0))
     return statistic, np.array(draws)
 
 
@@ -50,7 +54,7 @@ def plain_point(context, e, u, q, step, held=False):
     multipliers = plain.weights_of_draws(context.function, context.n_boot, context.seed)
     h = rule_values(scores, q)
     z = np.array([np.sqrt(n) * (drawn_values(scores, m, q, held) - h) for m in multipliers])
-    return plain_part(e, u, q, h, z, n, step)
+    return plain_part(e, u, q, h, z, n, step, held)
 
 
 def plain_test(context, R, B_, grids, step, held=False):

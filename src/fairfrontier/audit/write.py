@@ -148,16 +148,18 @@ def _alternatives_table(algorithm: AlgorithmRecord, r: str, b: str) -> pd.DataFr
 
     There is a header even if there is no alternative.
     """
-    both = {name: [f"{name} {r}", f"{name} {b}"] for name in ("direction", "risk", "se", "gain", "se gain")}
+    both = {name: [f"{name} {r}", f"{name} {b}"] for name in ("direction", "risk", "se", "gain", "se gain", "at least")}
     columns = [
         *("role", *both["direction"], *both["risk"], *both["se"], *both["gain"], "gain in gap"),
-        *(*both["se gain"], "se gain in gap", f"selection rate {r}", f"selection rate {b}", "agreement", "flagged"),
+        *(*both["se gain"], "se gain in gap", *both["at least"], "at least in gap"),
+        *(f"selection rate {r}", f"selection rate {b}", "agreement", "flagged"),
         *("improvement shown", "verdict"),
     ]
     shown = algorithm.verdict == "lda-shown"
     lines = [
         [
             *(a.role, *a.direction, *a.risk, *a.standard_error, *a.gain, *a.gain_standard_error),
+            *a.gain_lower_bounds,
             *(*a.selection_rate, a.agreement, a.flagged, shown, algorithm.verdict),
         ]
         for a in algorithm.alternatives

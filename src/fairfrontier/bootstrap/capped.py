@@ -17,7 +17,7 @@ from ..data.checks import check_directions, check_draws
 from ..frontier.capacity import CappedFunction
 from . import weights
 from .arrangement import DrawReader, arrange_rows
-from .draws import DrawingContext, Draws, for_each_draw
+from .draws import DrawingContext, Draws, RuleDraws, for_each_draw
 from .kernels import read_block
 
 BATCH = 16
@@ -43,13 +43,25 @@ class CappedContext:
         """
         if not hold_rules:
             raise ValueError("capped rules are held while drawing")
+        return self._draw(directions, losses, along, priced=True)
+
+    def draw_rules(self, directions: FloatArray) -> RuleDraws:
+        """Draw the risks of the rules of ``directions`` (K, 2); the capacity has no price here, as rules are held."""
+        k = len(directions)
+        nobody = np.empty((0, self.n_obs))
+        draws = self._draw(np.vstack([directions] * 2), nobody, np.repeat(np.eye(2), k, axis=0), priced=False)
+        return RuleDraws(draws.h_hat.reshape(2, k).T, draws.h.reshape(-1, 2, k).transpose(0, 2, 1))
+
+    def _draw(self, directions: ArrayLike, losses: FloatArray, along: ArrayLike | None, *, priced: bool) -> Draws:
         check_draws(self.n_boot)
         q, function = check_directions(directions), self.function
         s = function.scores
         rules = function.rules(q)
         cutoffs = np.array([[c.value, c.chance, c.slack] for c in rules.cutoffs])
         valued = q if along is None else check_directions(along)
-        price = cutoffs[:, 0] if along is None else np.array([c.value for c in function.rules(valued).cutoffs])
+        price = np.zeros(len(q))
+        if priced:
+            price = cutoffs[:, 0] if along is None else np.array([c.value for c in function.rules(valued).cutoffs])
         p = q / function.mu
         payload = np.column_stack(
             [s.weight, s.weight * s.l0, s.weight * s.dl, s.weight * function.lower, s.weight * function.spread]

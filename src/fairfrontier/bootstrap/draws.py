@@ -75,6 +75,14 @@ class Draws:
         return z
 
 
+@dataclass(frozen=True, slots=True)
+class RuleDraws:
+    """Risks (K, 2) of the rules of K directions, and draws (B, K, 2) of them."""
+
+    risks: FloatArray
+    draws: FloatArray
+
+
 def draw_process(
     function: SupportFunction,
     directions: ArrayLike,
@@ -153,6 +161,10 @@ class Drawing(Protocol):
         """Draw the values of the rules of ``directions`` (K, 2), and the risks of algorithms with ``losses`` (J, n)."""
         ...
 
+    def draw_rules(self, directions: FloatArray) -> RuleDraws:
+        """Draw the risks of the rules of ``directions`` (K, 2), which are held."""
+        ...
+
     def exact(self) -> DrawingContext:
         """Return the exact sweep, for procedures that need every direction; refuse where there is none."""
         ...
@@ -187,6 +199,12 @@ class DrawingContext:
             hold_rules=hold_rules,
             along=along,
         )
+
+    def draw_rules(self, directions: FloatArray) -> RuleDraws:
+        """Draw the risks of the rules of ``directions`` (K, 2), which are held."""
+        k = len(directions)
+        draws = self.draw(np.vstack([directions] * 2), hold_rules=True, along=np.repeat(np.eye(2), k, axis=0))
+        return RuleDraws(draws.h_hat.reshape(2, k).T, draws.h.reshape(-1, 2, k).transpose(0, 2, 1))
 
     def exact(self) -> DrawingContext:
         """Return itself: every direction is known."""

@@ -4,8 +4,10 @@ R is the point of the set with h(u1) = u1'R, and B that with h(u2) = u2'B. So th
 
     T(R, B) = sqrt(n) sum over (e, u) in {(R, u1), (B, u2)} of [max_q q'e - h(q)]_+ + [u'e - h(u)]_-,
 
-and a draw under the null is the sum of the positive parts of the four (numerical) directional derivatives. The same two
-parts, with another direction u, serve for the fairest point of a set that lies to one side of the 45-degree line.
+and a draw under the null is a sum of the four (numerical) directional derivatives: as published ([max moved]_+ -
+[max]_+) / s_n for the first kind of part, the positive part for the other. The same two parts, with another direction
+u, serve for the fairest point of a set that lies to one side of the 45-degree line. Procedures of ours take the
+positive part of the first kind, too, and without [.]_+ inside, which is more cautious.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class ExtremePoint:
 
     ``q`` (K, 2): directions in which the point must be feasible, with ``h`` (K,) and ``z`` (K, B) = sqrt(n)(h~ - h^);
     ``h_u`` and ``z_u`` (B,) the same at ``u`` (2,). ``step`` of the numerical directional derivative. ``estimate`` (2,)
-    is the point estimated to be the one.
+    is the point estimated to be the one. ``published``: whether draws are those of the published test.
     """
 
     u: FloatArray
@@ -49,6 +51,7 @@ class ExtremePoint:
     n_obs: int
     step: float
     estimate: FloatArray
+    published: bool = False
 
     @property
     def unit(self) -> float:
@@ -79,9 +82,13 @@ class ExtremePoint:
             some = points[begin : begin + BLOCK]
             excess = some @ self.q.T - self.h
             most = excess.max(axis=1)
-            change = shifted_max(excess, shift) - most[:, None]
+            moved = shifted_max(excess, shift)
+            if self.published:
+                change = np.maximum(moved, 0.0) - np.maximum(most, 0.0)[:, None]
+            else:
+                change = np.maximum(moved - most[:, None], 0.0)
             statistics.append(self._total(some, most))
-            draws.append(np.maximum(change, 0.0) / self.step + np.maximum(self.z_u, 0.0))
+            draws.append(change / self.step + np.maximum(self.z_u, 0.0))
         return np.concatenate(statistics), np.concatenate(draws)
 
     def _total(self, points: FloatArray, most: FloatArray) -> FloatArray:
@@ -103,8 +110,9 @@ def extreme_points(
 
     ``directions``: number of directions round the circle in which a point must be feasible, or with ``window`` in the
     arc of that many radians to either side of its support. Each support is among them. ``step`` of the derivative:
-    default the published one.
+    default the published one, and with it the published draws.
     """
+    published = step is None
     step = step_size(context.function.n_obs) if step is None else step
     if window is not None:
         angle = np.arctan2(supports[:, 1], supports[:, 0])
@@ -124,7 +132,7 @@ def extreme_points(
         begin += len(grid)
         h = draws.h_hat[own]
         own_z = np.ascontiguousarray(z[own])
-        found.append(ExtremePoint(u, grid, h, own_z, float(h[-1]), own_z[-1], draws.n_obs, step, estimate))
+        found.append(ExtremePoint(u, grid, h, own_z, float(h[-1]), own_z[-1], draws.n_obs, step, estimate, published))
     return found
 
 
@@ -258,7 +266,7 @@ def _exact_statistics(context: DrawingContext, R: FloatArray, B: FloatArray) -> 
         function, nobody, both, step, n_boot=context.n_boot, seed=context.seed, n_jobs=context.n_jobs
     )[0].T
     z = np.maximum(ends.z_h(), 0.0).T
-    draws = np.maximum(moved - most[:, None], 0.0) / step
+    draws = (np.maximum(moved, 0.0) - np.maximum(most, 0.0)[:, None]) / step
     statistic = root * (np.maximum(most, 0.0) + np.maximum(inside, 0.0))
     k = len(R)
     return statistic[:k] + statistic[k:], draws[:k] + draws[k:] + z[0] + z[1]

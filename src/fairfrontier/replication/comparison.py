@@ -29,8 +29,7 @@ PROCEDURES: Mapping[str, Mapping[str, str]] = {
         "own sharp": "own: LDA sharp {cell}",
     },
     "distance": {
-        "imitation of the published, by descent": "descent: distance {cell}",
-        "imitation of the published, by infimum": "infimum: distance {cell}",
+        "as published": "quasi-Newton: distance {cell}",
         "published test, exact": "published: distance {cell}",
         "published test, exact, no kinks": "published: distance, no kinks {cell}",
         "own": "own: distance {cell}",
@@ -39,7 +38,7 @@ PROCEDURES: Mapping[str, Mapping[str, str]] = {
 """Which stored number belongs to which procedure of each test.
 
 The published test of weak skew looks at random pairs (R, B); a search of all pairs rejects less often. The published
-distances come from a descent, at which `replication.descent` guesses; ``distance_to_fairest`` with ``method="paper"``
+distances are to an F that a search finds (`replication.descent`); ``distance_to_fairest`` with ``method="paper"``
 follows the text of the paper exactly.
 """
 _NO_SEARCH = {

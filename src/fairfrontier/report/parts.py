@@ -397,7 +397,7 @@ def alternatives(found: Alternatives) -> tuple[AlternativeRecord, ...]:
     table = found.table
     both = {
         name: table[[f"{name} {label}" for label in found.groups]].to_numpy(dtype=float)
-        for name in ("risk", "se", "gain", "se gain", "selection rate")
+        for name in ("risk", "se", "gain", "se gain", "at least", "selection rate")
     }
     return tuple(
         AlternativeRecord(
@@ -410,6 +410,11 @@ def alternatives(found: Alternatives) -> tuple[AlternativeRecord, ...]:
                 finite(both["se gain"][k, 0]),
                 finite(both["se gain"][k, 1]),
                 finite(table["se gain in gap"].iloc[k]),
+            ),
+            gain_lower_bounds=(
+                finite(both["at least"][k, 0]),
+                finite(both["at least"][k, 1]),
+                finite(table["at least in gap"].iloc[k]),
             ),
             selection_rate=pair(both["selection rate"][k]),
             agreement=float(table["agreement"].iloc[k]),

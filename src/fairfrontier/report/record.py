@@ -112,9 +112,10 @@ class WitnessRecord:
     gain: Triple
     """How much it lowers the risk of the first group, of the second, and the gap."""
     lower_bounds: tuple[float | None, float | None, float | None]
-    """Lower confidence bounds of the three gains, which hold together for a rule named beforehand."""
+    """Lower confidence bounds of the three gains, which hold together for all rules that might have been chosen."""
     intervals: tuple[Interval, Interval, Interval]
-    """Two-sided confidence intervals of the three gains, which hold together for a rule named beforehand."""
+    """Two-sided confidence intervals of the three gains, which hold together for all rules that might have been
+    chosen."""
     confirmed: bool
     """Whether the bounds confirm the improvement."""
     selection_rate: Rates
@@ -233,6 +234,8 @@ class AlternativeRecord:
     """How much it lowers the risk of the first group, of the second, and the gap."""
     gain_standard_error: tuple[float | None, float | None, float | None]
     """Standard errors of the three gains."""
+    gain_lower_bounds: tuple[float | None, float | None, float | None]
+    """Lower confidence bounds of the three gains, which hold together for all rules that might be chosen."""
     selection_rate: Rates
     """Its selection rates."""
     agreement: Share

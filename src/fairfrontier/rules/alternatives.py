@@ -14,7 +14,7 @@ import pandas as pd
 from ..arrays import FloatArray, IntArray
 from ..data.checks import check_risks
 from ..data.notebook import GREEN, GREY, ORANGE, Picture
-from ..data.number_formats import p_value_text
+from ..data.number_formats import confidence_text, p_value_text
 from ..data.reading import Label
 from ..data.result import ExplainedResult, PlainDict, axes_of, labels, plain_items
 from ..errors import InputError, NotShownWarning
@@ -22,7 +22,7 @@ from ..frontier.attainable import Attainable
 from ..frontier.support import group_means
 from ..inference.distance.estimates import read_metric
 from ..inference.lda.result import LDATest, Verdict
-from ..inference.lda.witness import gains
+from ..inference.lda.witness import critical, forms, gains, gains_of
 from .classifier import FrontierRule
 
 FINE = 1441
@@ -224,16 +224,19 @@ class Alternatives(ExplainedResult):
             )
         lines += [self._sentence(line) for _, line in self.table[self.table["role"] != ""].iterrows()]
         lines.append(
-            "Standard errors are those of single rules chosen from the same estimates. Whether an alternative exists "
-            "at all is what `test_lda` tests."
+            "Standard errors are those of single rules chosen from the same estimates. With "
+            f"{confidence_text(self.test.alpha)} confidence the lower bounds (at least) of all rules hold together, "
+            "whichever is chosen. Whether an alternative exists at all is what `test_lda` tests."
         )
         return lines
 
     def _sentence(self, line: Any) -> str:
         r, b = self.groups
         risks = f"risks {line[f'risk {r}']:.4f} ({r}) and {line[f'risk {b}']:.4f} ({b})"
-        gained = (
-            f"gains {line[f'gain {r}']:.4f} ({r}), {line[f'gain {b}']:.4f} ({b}) and {line['gain in gap']:.4f} (gap)"
+        each = [(label, f"gain {label}", f"at least {label}") for label in (r, b)]
+        each.append(("gap", "gain in gap", "at least in gap"))
+        gained = "gains " + ", ".join(
+            f"{line[gain]:.4f} ({name}; at least {line[least]:.4f})" for name, gain, least in each
         )
         rates = f"selects {line[f'selection rate {r}']:.1%} ({r}) and {line[f'selection rate {b}']:.1%} ({b})"
         same = f"agrees with {line['agreement']:.1%} of the decisions now"
@@ -274,7 +277,9 @@ def find_alternatives(
     points = choosing.estimate.support_set(frontier_directions)
     chosen = _improving(points, e_choosing, n)
     q = frontier_directions[chosen]
-    lines = [_evaluate(evaluating, direction, current, risk, groups) for direction in q]
+    witness = test.evidence.witness
+    reach = np.nan if witness is None else critical(witness.largest, test.alpha)
+    lines = [_evaluate(evaluating, direction, current, risk, groups, reach=reach) for direction in q]
     table = pd.DataFrame(lines, columns=None if lines else _columns(groups))
     table.insert(0, "role", _roles(points[chosen], groups))
     for j, label in enumerate(groups):
@@ -322,8 +327,8 @@ def _roles(points: FloatArray, groups: tuple[Label, Label]) -> list[str]:
 def _columns(groups: tuple[Label, Label]) -> list[str]:
     r, b = groups
     columns = [f"risk {r}", f"risk {b}", f"se {r}", f"se {b}", f"gain {r}", f"gain {b}", "gain in gap"]
-    columns += [f"se gain {r}", f"se gain {b}", "se gain in gap", f"selection rate {r}", f"selection rate {b}"]
-    return [*columns, "agreement", "flagged"]
+    columns += [f"se gain {r}", f"se gain {b}", "se gain in gap", f"at least {r}", f"at least {b}", "at least in gap"]
+    return [*columns, f"selection rate {r}", f"selection rate {b}", "agreement", "flagged"]
 
 
 def _evaluate(
@@ -332,19 +337,37 @@ def _evaluate(
     current: Current,
     risk: FloatArray,
     groups: tuple[Label, Label],
+    *,
+    reach: float,
 ) -> dict[str, Any]:
-    """Risks, gains over the algorithm, their standard errors, selection rates and agreement of one rule."""
+    """Risks, gains over the algorithm, their standard errors and bounds, selection rates and agreement of one rule.
+
+    The bounds lie ``reach`` standard errors below the forms that make up the gains.
+    """
     s = function.scores
     moved = function.selected(q)
     chances, losses = s.chances(moved), s.losses(moved)
     own, covariance = group_means(losses, s.group, s.weight, s.clusters)
     gain = gains(own, risk)
     _, gained = group_means(current.losses - losses, s.group, s.weight, s.clusters)
-    # |e*_r - e*_b| - |e_r - e_b| is the difference between the groups' means of sign* loss* - sign loss
+    # s d* - v d is the difference between the groups' means of s loss* - v loss
+    gap_errors = {}
+    for together in (1.0, -1.0):
+        _, gap = group_means(current.losses - together * losses, s.group, s.weight, s.clusters)
+        gap_errors[together] = float(np.sqrt(max(gap[0, 0] + gap[1, 1] - 2.0 * gap[0, 1], 0.0)))
     signs = [1.0 if pair[0] >= pair[1] else -1.0 for pair in (risk, own)]
-    _, gap = group_means(signs[0] * current.losses - signs[1] * losses, s.group, s.weight, s.clusters)
-    errors = np.sqrt([gained[0, 0], gained[1, 1], gap[0, 0] + gap[1, 1] - 2.0 * gap[0, 1]])
+    errors = np.array([*np.sqrt([gained[0, 0], gained[1, 1]]), gap_errors[signs[0] * signs[1]]])
+    of_forms = np.array([*errors[:2], *[gap_errors[s * v] for s in (1.0, -1.0) for v in (1.0, -1.0)]])
+    least = gains_of(forms(own, risk) - reach * of_forms)
     rates = group_means(chances, s.group, s.weight)[0]
     same = chances * current.decisions + (1.0 - chances) * (1.0 - current.decisions)
-    values = [*own, *np.sqrt(np.diag(covariance)), *gain, *errors, *rates, float(np.average(same, weights=s.weight))]
+    values = [
+        *own,
+        *np.sqrt(np.diag(covariance)),
+        *gain,
+        *errors,
+        *least,
+        *rates,
+        float(np.average(same, weights=s.weight)),
+    ]
     return dict(zip(_columns(groups), [*values, bool((gain < SURE * errors).any())], strict=True))

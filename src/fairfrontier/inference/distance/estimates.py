@@ -313,12 +313,12 @@ def _sides(context: DrawingContext, ruled_out: Mapping[Position, str], method: M
     kept = [k for k, name in enumerate(names) if name not in ruled_out]
     if not kept:
         return {}
+    n = context.function.n_obs
     if method == "sharp":
-        n = context.function.n_obs
         step = float(kappa(n) / np.sqrt(n))
         found = extreme_points(context, ENDS[kept], DIRECTIONS, window=QUARTER, step=step, hold_rules=True)
     else:
-        found = extreme_points(replace(context, regret=None), ENDS[kept])
+        found = extreme_points(replace(context, regret=None), ENDS[kept], step=step_size(n))
     return {names[k]: point for k, point in zip(kept, found, strict=True)}
 
 

@@ -21,21 +21,22 @@ null, as if q'e* = h(q) in every one of them; that is the least favourable case,
 rejecting.
 
 `lda_evidence` has three steps. `prepare` settles from the estimates of one repetition what is to be drawn: directions
-in named blocks, and the losses of the algorithms and of their alternatives. One call draws all of it. `_evidence` then
-tests direction by direction, for one algorithm after the other. With several repetitions the robust test is made once
-more, for their lottery, on the mean of their draws (all of them draw the same weights).
+in named blocks, and the losses of the algorithms. One call draws all of it, and another the menu of rules from which an
+alternative is chosen, if there may be one. `_evidence` then tests direction by direction, for one algorithm after the
+other. With several repetitions the robust test is made once more, for their lottery, on the mean of their draws (all of
+them draw the same weights).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
-from ...bootstrap.draws import Drawing, Draws
+from ...bootstrap.draws import Drawing, Draws, RuleDraws
 from ...data.result import PlainDict, Result, plain_items
 from ...frontier.attainable import Attainable
 from ...frontier.plane import U1, U2, improvement_support, off_breakpoint, unit_circle
@@ -44,7 +45,7 @@ from ..p_values import Decision, combine_repetitions, count_reaching, p_value, s
 from .dependence import added_variance
 from .directions import DirectionBlocks, between, robust_grid
 from .published import PaperParts, paper_parts
-from .witness import Candidate, Witness, find_candidate, make_witness
+from .witness import Witness, gains, make_menu, make_witness, menu_directions
 
 Method = Literal["robust", "sharp", "paper"]
 STILL = 1e-10
@@ -154,8 +155,12 @@ def lda_evidence(
         published: list[PaperParts] | list[None] = [None] * len(setting.risks)
         if method == "paper":
             published = paper_parts(context.exact(), own, setting.risks, directions, kinks)
+        rules = context.draw_rules(menu_directions()) if setting.improvable else None
         found.append(
-            [_evidence(context.function, setting, draws, j, method, paper) for j, paper in enumerate(published)]
+            [
+                _evidence(context.function, setting, draws, rules, j, method=method, paper=paper)
+                for j, paper in enumerate(published)
+            ]
         )
         tested.append(draws.some(blocks.positions("grid", "between"), len(own)))
     if len(found) == 1:
@@ -178,21 +183,16 @@ class Setting:
     """What the estimates settle before anything is drawn.
 
     ``risks`` (J + F, 2), of which the first ``n_algorithms`` are estimated from rows; ``reach`` says for each how far
-    outside the estimated set it lies, and in which direction. ``candidates`` are alternatives by position of the risks
-    on which they improve. ``losses`` (L, n) of the algorithms, then of the candidates, and the directions of ``blocks``
-    are what is drawn.
+    outside the estimated set it lies, and in which direction. ``improvable`` are the positions of those on which some
+    rule may improve. ``losses`` (J, n) of the algorithms and the directions of ``blocks`` are what is drawn.
     """
 
     risks: FloatArray
     n_algorithms: int
     reach: tuple[Extremum, ...]
-    candidates: Mapping[int, Candidate]
+    improvable: tuple[int, ...]
     losses: FloatArray
     blocks: DirectionBlocks
-
-    def candidate_row(self, j: int) -> int:
-        """Row of ``losses`` that belongs to the candidate of position ``j``."""
-        return self.n_algorithms + list(self.candidates).index(j)
 
 
 def prepare(
@@ -228,19 +228,23 @@ def prepare(
         },
         along={"between": equal},
     )
-    # The witness depends on the estimates alone, so its losses can be drawn along with everything else.
     h_grid = arcs.h(grid)
-    improvable = [j for j, e in enumerate(risks) if (improvement_support(e, grid) + h_grid).min() > 0.0]
-    candidates = {j: find_candidate(function, plug_in, risks[j]) for j in improvable}
-    drawn = np.array([*losses, *[c.losses for c in candidates.values()]]).reshape(-1, function.n_obs)
-    return Setting(risks, len(losses), reach, candidates, drawn, blocks)
+    rules = arcs.support_set(menu_directions())
+    improvable = tuple(
+        j
+        for j, e in enumerate(risks)
+        if (improvement_support(e, grid) + h_grid).min() > 0.0 or gains(rules, e).min(axis=1).max() > 0.0
+    )
+    return Setting(risks, len(losses), reach, improvable, losses, blocks)
 
 
 def _evidence(
     function: Attainable,
     setting: Setting,
     draws: Draws,
+    rules: RuleDraws | None,
     j: int,
+    *,
     method: Method,
     paper: PaperParts | None,
 ) -> Evidence:
@@ -258,10 +262,7 @@ def _evidence(
         separation = max(decided.statistic, 0.0)
     else:
         decided, separation, feasibility = paper.decision, paper.separation, paper.feasibility
-    witness = None
-    if (candidate := setting.candidates.get(j)) is not None:
-        row = setting.candidate_row(j)
-        witness = make_witness(function, candidate, e, e_draws, draws.risks_hat[row], draws.risks[:, row])
+    menu = None if rules is None else make_menu(rules, e, e_draws)
     bounding = blocks.position("bounding", j)
     gain = tests.weakest(bounding)
     return Evidence(
@@ -275,7 +276,7 @@ def _evidence(
         robust_p_value=robust.p_value,
         feasibility_p_value=feasibility_p,
         feasibility_t=feasibility_t,
-        witness=witness,
+        witness=None if menu is None or j not in setting.improvable else make_witness(function, menu),
         gain_bound=GainBound(blocks.rules[bounding[0]], gain.statistic / root, (gain.statistic + gain.draws) / root),
     )
 

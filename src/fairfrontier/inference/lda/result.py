@@ -327,9 +327,9 @@ def _describe(w: Witness, groups: tuple[Label, Label], alpha: float) -> list[str
         else "existence is shown, this particular alternative is not yet confirmed"
     )
     return [
-        f"An alternative, {kind}. Gains: {gains}; {status}. The bounds ({level}, all three together) are those of a "
-        "rule named beforehand; this one is shown because the test rejected on the same rows, so its gains tend to be "
-        "overstated.",
+        f"An alternative, {kind}. Gains: {gains}; {status}. With {level} confidence the bounds of all rules that might "
+        "have been chosen hold together. The estimated gains tend to be overstated, as this rule was chosen, and is "
+        "shown, because of the same rows.",
         _rates("The alternative", w.selection_rate, groups),
     ]
 

@@ -1,89 +1,110 @@
-"""A concrete rule, or mixture of two, that improves on an algorithm for both groups and in the gap."""
+"""A concrete rule, or mixture of two, that improves on an algorithm, with bounds that hold whichever rule is chosen.
+
+A rule that is shown because it looks good looks better than it is. So bounds hold for a whole menu of rules at once,
+and for all mixtures of two. Write e* for the risks of the algorithm, e for those of a rule, d = e_r - e_b. Six *forms*
+are linear in the risks,
+
+    e*_r - e_r,   e*_b - e_b,   s d* - v d   with s, v = +1 or -1,
+
+and the gain in the gap is |d*| - |d| = max over s of min over v of the last four. With c the quantile of the largest
+deviation (form~ - form^) / se of all forms of all rules of the menu, form^ - c se bounds all of them from below with
+the stated probability; the bound of the gain in the gap is the same maximum and minimum of the bounds (|d*| itself is
+biased upwards where it is near 0). Forms of a mixture are mixtures of the forms of its rules, so mixtures of their
+bounds bound them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...arrays import FloatArray
+from ...bootstrap.draws import RuleDraws
 from ...data.result import Result
-from ...frontier.attainable import Attainable, RuleValues
+from ...frontier.attainable import Attainable
 from ...frontier.plane import unit_circle
 from ...frontier.support import group_means
-from ..p_values import ROUNDING, step_size
 
-N_CANDIDATES = 46
+N_RULES = 91
+"""Rules of the menu, of directions two degrees apart."""
 N_SHARES = 11
+CHOSEN_AT = 0.05
+"""Level of the bounds by which the alternative that is shown is chosen."""
+STILL = 1e-12
+"""Standard error, relative to the largest form, up to which it is rounding."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A rule 1{q'M t > 0}, or a lottery between two, chosen to improve on an algorithm.
-
-    ``directions`` (1 or 2, 2) and the ``shares`` with which each rule is used; ``losses`` and
-    ``chances`` (n,): the rows' expected losses and chances of being selected.
-    """
-
-    directions: FloatArray
-    shares: FloatArray
-    losses: FloatArray
-    chances: FloatArray
-
-
-def find_candidate(function: Attainable, plug_in: RuleValues, e_star: FloatArray) -> Candidate:
-    """Choose the rule or mixture whose smallest gain over risks ``e_star`` is largest.
-
-    Gains are those of group r, of group b and in the gap. They are compared by the plug-in criterion,
-    which does not reuse the rows' own outcomes; where its choice fails on the outcomes, by these.
-    """
-    q = unit_circle(N_CANDIDATES, 0.75 * np.pi, 1.75 * np.pi, endpoint=True)
-    honest = function.estimate.support_set(q)
-    chosen = _largest_smallest_gain(plug_in.support_set(q), e_star)
-    if smallest_gain(_mix(honest, *chosen), e_star)[()] <= 0.0:
-        chosen = _largest_smallest_gain(honest, e_star)
-    first, second, share = chosen
-    pairs = [(first, share), (second, 1.0 - share)]
-    used = [(k, weight) for k, weight in pairs if weight > 0.0]
-    s = function.scores
-    moved = np.zeros(function.n_obs)
-    for k, weight in used:
-        moved += weight * function.selected(q[k])
-    return Candidate(
-        q[[k for k, _ in used]], np.array([weight for _, weight in used]), s.losses(moved), s.chances(moved)
-    )
+def menu_directions() -> FloatArray:
+    """Directions (M, 2) of the rules that may be chosen: the half circle q1 + q2 <= 0."""
+    return unit_circle(N_RULES, 0.75 * np.pi, 1.75 * np.pi, endpoint=True)
 
 
 def gains(risk: FloatArray, e_star: FloatArray) -> FloatArray:
     """Gains (..., 3) of risks over ``e_star``: of group r, of group b, and in the absolute gap."""
-    gap = np.abs(e_star[..., 0] - e_star[..., 1]) - np.abs(risk[..., 0] - risk[..., 1])
-    result: FloatArray = np.stack([e_star[..., 0] - risk[..., 0], e_star[..., 1] - risk[..., 1], gap], axis=-1)
+    return gains_of(forms(risk, e_star))
+
+
+def forms(risk: FloatArray, e_star: FloatArray) -> FloatArray:
+    """The six forms (..., 6) of risks (..., 2) against ``e_star`` (..., 2)."""
+    gained = e_star - risk
+    now, then = e_star[..., 0] - e_star[..., 1], risk[..., 0] - risk[..., 1]
+    both = [s * now - v * then for s in (1.0, -1.0) for v in (1.0, -1.0)]
+    return np.stack([gained[..., 0], gained[..., 1], *both], axis=-1)
+
+
+def gains_of(values: FloatArray) -> FloatArray:
+    """Gains (..., 3), or bounds of them, from those of the six forms: in the gap the maximum over s of min over v."""
+    gap = np.maximum(values[..., 2:4].min(axis=-1), values[..., 4:6].min(axis=-1))
+    result: FloatArray = np.concatenate([values[..., :2], gap[..., None]], axis=-1)
     return result
 
 
-def smallest_gain(risk: FloatArray, e_star: FloatArray) -> FloatArray:
-    """The smallest of the three gains."""
-    smallest: FloatArray = gains(risk, e_star).min(axis=-1)
-    return smallest
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """Rules that may be chosen as an alternative to one algorithm, with what bounds their gains.
+
+    ``forms`` and ``errors`` (M, 6), their standard errors; ``largest`` and ``largest_absolute`` (B,): the largest
+    deviation of a draw above the estimates, and in absolute value, in standard errors, over all forms of all rules.
+    """
+
+    risks: FloatArray
+    forms: FloatArray
+    errors: FloatArray
+    largest: FloatArray
+    largest_absolute: FloatArray
 
 
-def _mix(points: FloatArray, first: int, second: int, share: float) -> FloatArray:
-    mixed: FloatArray = share * points[first] + (1.0 - share) * points[second]
-    return mixed
+def make_menu(drawn: RuleDraws, e_star: FloatArray, e_star_draws: FloatArray) -> Menu:
+    """Compare the rules of a menu with risks (2,) that have the draws (B, 2)."""
+    values = forms(drawn.risks, e_star)
+    deviation = forms(drawn.draws, e_star_draws[:, None, :]) - values
+    errors = deviation.std(axis=0)
+    errors[errors <= STILL * float(np.abs(values).max())] = 0.0
+    varies = errors > 0.0
+    t = deviation[:, varies] / errors[varies] if varies.any() else np.zeros((len(deviation), 1))
+    return Menu(drawn.risks, values, errors, t.max(axis=1), np.abs(t).max(axis=1))
 
 
-def _largest_smallest_gain(points: FloatArray, e_star: FloatArray) -> tuple[int, int, float]:
-    """Search all pairs of candidates and shares 0, 0.1, ..., 1; single rules win ties."""
-    first, second = np.triu_indices(len(points))
+def critical(largest: FloatArray, alpha: float) -> float:
+    """How many standard errors bounds of level 1 - alpha lie below the estimates."""
+    return float(np.quantile(largest, 1.0 - alpha, method="inverted_cdf"))
+
+
+def choose(menu: Menu) -> tuple[int, int, float]:
+    """The mixture, of rules (first, second) with the share of the first, whose smallest lower bound is largest.
+
+    All pairs and shares 0, 0.1, ..., 1 are looked at; single rules win ties.
+    """
+    bounds = menu.forms - critical(menu.largest, CHOSEN_AT) * menu.errors
+    first, second = np.triu_indices(len(bounds))
     best, found = -np.inf, (0, 0, 1.0)
-    rounding = ROUNDING * float(max(np.abs(points).max(), np.abs(e_star).max()))
+    rounding = STILL * float(np.abs(menu.forms).max())
     for share in np.linspace(1.0, 0.0, N_SHARES):
-        mixed = share * points[first] + (1.0 - share) * points[second]
-        gain = smallest_gain(mixed, e_star)
-        k = int(np.argmax(gain))
-        if gain[k] > best + rounding:
-            best, found = float(gain[k]), (int(first[k]), int(second[k]), float(share))
+        worst = gains_of(share * bounds[first] + (1.0 - share) * bounds[second]).min(axis=1)
+        k = int(np.argmax(worst))
+        if worst[k] > best + rounding:
+            best, found = float(worst[k]), (int(first[k]), int(second[k]), float(share))
     return found
 
 
@@ -91,8 +112,10 @@ def _largest_smallest_gain(points: FloatArray, e_star: FloatArray) -> tuple[int,
 class Witness(Result):
     """An alternative inside the improvement set of an algorithm, with what the data say about it.
 
-    ``gain`` (3,): estimated gains for the first group, the second group and in the gap; ``gain_draws``
-    (B, 3) their bootstrap distribution. ``directions`` and ``shares`` define the rule or mixture.
+    ``gain`` (3,): estimated gains for the first group, the second group and in the gap. ``directions`` and ``shares``
+    define the rule or mixture. ``forms`` and ``errors`` (6,): the six forms that make up the gains and their
+    standard errors; ``largest`` and ``largest_absolute`` (B,): the largest deviations of a draw over all rules that
+    might have been chosen.
     """
 
     directions: FloatArray
@@ -100,7 +123,10 @@ class Witness(Result):
     risk: FloatArray
     selection_rate: FloatArray
     gain: FloatArray
-    gain_draws: FloatArray
+    forms: FloatArray
+    errors: FloatArray
+    largest: FloatArray
+    largest_absolute: FloatArray
 
     @property
     def heading(self) -> str:
@@ -123,30 +149,16 @@ class Witness(Result):
         }
 
     def lower_bounds(self, alpha: float) -> FloatArray:
-        """Lower confidence bounds (3,) for all three gains together.
+        """Lower confidence bounds (3,) for all three gains together, whichever rule of the menu had been chosen.
 
-        Their level is 1 - alpha for a rule named beforehand. A witness is looked at only where the test has rejected on
-        the same rows, and there they hold less often.
+        With probability 1 - alpha the bounds of all rules and mixtures that might have been chosen hold together.
         """
-        # gain >= estimate - c se for all three, c the quantile of max_j (draw_j - estimate_j) / se_j
-        below: FloatArray = self.gain - self._reach(alpha, lambda errors: errors)
-        return below
+        return gains_of(self.forms - critical(self.largest, alpha) * self.errors)
 
     def intervals(self, alpha: float) -> FloatArray:
         """Confidence intervals (3, 2) for all three gains together; their level is that of the lower bounds."""
-        reach = self._reach(alpha, np.abs)
-        return np.column_stack([self.gain - reach, self.gain + reach])
-
-    def _reach(self, alpha: float, side: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Quantile of the largest error, in standard errors, times these; a gain without variation has none."""
-        error = self.gain_draws - self.gain
-        scale = error.std(axis=0)
-        random = scale > 1e-12 * np.abs(self.gain).max()
-        reach = np.zeros_like(self.gain)
-        if random.any():
-            largest = side(error[:, random] / scale[random]).max(axis=1)
-            reach[random] = np.quantile(largest, 1.0 - alpha, method="inverted_cdf") * scale[random]
-        return reach
+        reach = critical(self.largest_absolute, alpha) * self.errors
+        return np.column_stack([gains_of(self.forms - reach), gains_of(self.forms + reach)])
 
     def confirmed(self, alpha: float) -> bool:
         """Whether all three lower bounds clear zero."""
@@ -158,20 +170,26 @@ def selection_ratio(rates: FloatArray) -> float:
     return float(rates.min() / rates.max()) if rates.max() > 0.0 else 1.0
 
 
-def make_witness(
-    function: Attainable,
-    candidate: Candidate,
-    e_star: FloatArray,
-    e_star_draws: FloatArray,
-    risk: FloatArray,
-    risk_draws: FloatArray,
-) -> Witness:
-    """Put together a candidate and the joint draws (B, 2) of its risks and of the algorithm's."""
+def make_witness(function: Attainable, menu: Menu) -> Witness:
+    """Choose from a menu the rule, or mixture, with the largest smallest bound, and put together what is said of it."""
+    first, second, share = choose(menu)
+    pairs = [(first, share), (second, 1.0 - share)]
+    used = [(k, weight) for k, weight in pairs if weight > 0.0]
+    q, moved = menu_directions(), np.zeros(function.n_obs)
+    for k, weight in used:
+        moved += weight * function.selected(q[k])
     s = function.scores
-    rates, _ = group_means(candidate.chances, s.group, s.weight)
-    step = step_size(function.n_obs)
-    scale = step * np.sqrt(function.n_obs)
-    gain = gains(risk, e_star)
-    # the gap's absolute values have kinks: perturb by the numerical directional derivative
-    moved = gains(risk + scale * (risk_draws - risk), e_star + scale * (e_star_draws - e_star))
-    return Witness(candidate.directions, candidate.shares, risk, rates, gain, gain + (moved - gain) / scale)
+    rates, _ = group_means(s.chances(moved), s.group, s.weight)
+    at, shares = [k for k, _ in used], np.array([weight for _, weight in used])
+    values, errors, risk = (shares @ each[at] for each in (menu.forms, menu.errors, menu.risks))
+    return Witness(
+        directions=q[at],
+        shares=shares,
+        risk=risk,
+        selection_rate=rates,
+        gain=gains_of(values),
+        forms=values,
+        errors=errors,
+        largest=menu.largest,
+        largest_absolute=menu.largest_absolute,
+    )
