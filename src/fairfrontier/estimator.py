@@ -64,7 +64,7 @@ from .rules.preferences import Weights
 class FairFrontier(BaseEstimator):  # type: ignore[misc]
     """Estimate the fairness-accuracy frontier of decision rules for two groups.
 
-    `fit` and `risks` accept more groups; whatever compares two risks asks for a pair of them.
+    `fit`, `risks` and `test_lda` take more groups; whatever lives in the plane of two risks asks for a `pair` of them.
 
     Parameters
     ----------
@@ -87,6 +87,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     groups : sequence of labels, optional
         The groups in the order in which results list them, two or more; rows of others are left out. Default: all
         labels sorted, last one first.
+    merge : mapping, optional
+        Groups to put together, such as ``{"Other": ["A", "B"]}``, before groups are chosen; counted in
+        ``sample_.merged``.
     folds : None, "independent" or integer array, optional
         None: stratified by group and binary outcome. "independent": each row's fold drawn by itself.
     learner_params : mapping, optional
@@ -165,6 +168,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         bias_correction: str | None = None,
         n_refits: int = 20,
         groups: Sequence[Label] | None = None,
+        merge: Mapping[Label, Sequence[Label]] | None = None,
         folds: Any = None,
         learner_params: Mapping[str, Any] | None = None,
         positive: Any = None,
@@ -185,6 +189,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         self.bias_correction = bias_correction
         self.n_refits = n_refits
         self.groups = groups
+        self.merge = merge
         self.folds = folds
         self.learner_params = learner_params
         self.positive = positive
@@ -216,7 +221,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         X : frame or array (n, p)
             Covariates that a rule may use; None only with ``external_nuisance``.
         y, sensitive_features : columns (n,)
-            Outcome; group.
+            Outcome; group. If groups are a frame, its columns are crossed: a cell is called by its labels, such as
+            "Black & male".
         sample_weight, clusters, ids : columns (n,), optional
             Sampling weights; clusters (kept together in folds and bootstrap draws); names of the rows.
         external_nuisance : array (n, G), optional
@@ -247,6 +253,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             y,
             sensitive_features,
             groups=self.groups,
+            merge=self.merge,
             sample_weight=sample_weight,
             clusters=clusters,
             ids=ids,

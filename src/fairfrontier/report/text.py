@@ -25,7 +25,7 @@ def summary_text(ff: FairFrontier) -> str:
     data = [
         "Fairness-accuracy frontier",
         "",
-        f"Rows        {ff.n_obs_:,} ({rows})" + _dropped(ff) + _left_out(ff),
+        f"Rows        {ff.n_obs_:,} ({rows})" + _dropped(ff) + _left_out(ff) + _merged(ff),
         f"Loss        {ff.loss_.name}",
         f"Learner     {ff.nuisance_.learner}" + _folds(ff),
         "",
@@ -51,6 +51,14 @@ def _dropped(ff: FairFrontier) -> str:
         return ""
     listed = ", ".join(f"{'no group' if label is None else label}: {k:,}" for label, k in dropped.items())
     return f"; dropped for missing values: {sum(dropped.values()):,} ({listed})"
+
+
+def _merged(ff: FairFrontier) -> str:
+    parts = [
+        f"{new} from {', '.join(f'{label} {count:,}' for label, count in old.items())}"
+        for new, old in ff.sample_.merged.items()
+    ]
+    return f"; put together: {'; '.join(parts)}" if parts else ""
 
 
 def _left_out(ff: FairFrontier) -> str:
