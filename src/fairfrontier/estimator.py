@@ -540,7 +540,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         fit = pair_of(self.fit_, first, second)
         chosen = FairFrontier(**(self.get_params(deep=False) | {"groups": (first, second)}))
         deployment = Deployment(fit, self._rule_parameters(), self.outcome_labels_)
-        vars(chosen).update(_learned=fit, _deployment=deployment, outcome_labels_=self.outcome_labels_)
+        chosen.__dict__.update(_learned=fit, _deployment=deployment, outcome_labels_=self.outcome_labels_)
         return chosen
 
     def pairs(self, reference: Label | None = None) -> Pairs:
