@@ -134,9 +134,7 @@ def test_verdicts_on_several_algorithms_rest_on_the_adjusted_robust_p_value(big)
 def test_too_few_draws_for_many_algorithms_are_reported(case):
     coin = case.decisions["coin"]
     case.ff.test_lda({str(k): coin for k in range(5)})  # 5 / (1 + 99) = 0.05
-    with pytest.warns(
-        FewDrawsWarning, match=r"99 draws are too few for 6 algorithms.* below 0\.06.* least 119"
-    ) as caught:
+    with pytest.warns(FewDrawsWarning, match=r"99 draws are too few for 6 tests.* below 0\.06.* least 119") as caught:
         case.ff.test_lda({str(k): coin for k in range(6)})
     assert caught[0].filename == __file__
     case.ff.test_lda({str(k): coin for k in range(6)}, alpha=0.06)

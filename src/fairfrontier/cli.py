@@ -75,7 +75,7 @@ def _parameter(option: Option) -> inspect.Parameter:
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[TYPES[option.kind], info],
+        annotation=Annotated[TYPES[Kind.TEXTS if option.once else option.kind], info],
     )
 
 
@@ -291,11 +291,24 @@ def _value(option: Option, typed: Typed) -> Value:
         return typed
     if not typed:
         return None
+    if option.once:
+        return _only(typed, option.flag)
     if option.kind is Kind.NAMED_COLUMNS:
         return _named_columns(typed, option.flag)
     if option.split and len(typed) == 1:
         return tuple(label.strip() for label in typed[0].split(","))
     return tuple(typed)
+
+
+def _only(typed: Sequence[str], flag: str) -> str:
+    if len(typed) > 1:
+        raise InputError(
+            "bad-option",
+            f"{flag} was given {len(typed)} times: {', '.join(map(repr, typed))}. An audit compares two groups of one "
+            "column: make a column of the crossed cells, or cross columns in Python, with a frame as "
+            "sensitive_features.",
+        )
+    return typed[0]
 
 
 def _named_columns(typed: Sequence[str], flag: str) -> dict[str, str]:

@@ -64,7 +64,7 @@ from .rules.preferences import Weights
 class FairFrontier(BaseEstimator):  # type: ignore[misc]
     """Estimate the fairness-accuracy frontier of decision rules for two groups.
 
-    `fit` and `risks` accept more groups; whatever compares two risks asks for a pair of them.
+    `fit`, `risks` and `test_lda` take more groups; whatever lives in the plane of two risks asks for a `pair` of them.
 
     Parameters
     ----------
@@ -89,6 +89,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     groups : sequence of labels, optional
         The groups in the order in which results list them, two or more; rows of others are left out. Default: all
         labels sorted, last one first.
+    merge : mapping, optional
+        Groups to put together, such as ``{"Other": ["A", "B"]}``, before groups are chosen; counted in
+        ``sample_.merged``.
     folds : None, "independent" or integer array, optional
         None: stratified by group and binary outcome. "independent": each row's fold drawn by itself.
     copies : {"auto", "keep-together", "ignore"}
@@ -171,6 +174,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         bias_correction: str | None = None,
         n_refits: int = 20,
         groups: Sequence[Label] | None = None,
+        merge: Mapping[Label, Sequence[Label]] | None = None,
         folds: Any = None,
         copies: str = "auto",
         learner_params: Mapping[str, Any] | None = None,
@@ -192,6 +196,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         self.bias_correction = bias_correction
         self.n_refits = n_refits
         self.groups = groups
+        self.merge = merge
         self.folds = folds
         self.copies = copies
         self.learner_params = learner_params
@@ -224,7 +229,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         X : frame or array (n, p)
             Covariates that a rule may use; None only with ``external_nuisance``.
         y, sensitive_features : columns (n,)
-            Outcome; group.
+            Outcome; group. If groups are a frame, its columns are crossed: a cell is called by its labels, such as
+            "Black & male".
         sample_weight, clusters, ids : columns (n,), optional
             Sampling weights; clusters (kept together in folds and bootstrap draws); names of the rows.
         external_nuisance : array (n, G), optional
@@ -255,6 +261,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             y,
             sensitive_features,
             groups=self.groups,
+            merge=self.merge,
             sample_weight=sample_weight,
             clusters=clusters,
             ids=ids,
@@ -542,7 +549,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         fit = pair_of(self.fit_, first, second)
         chosen = FairFrontier(**(self.get_params(deep=False) | {"groups": (first, second)}))
         deployment = Deployment(fit, self._rule_parameters(), self.outcome_labels_)
-        chosen._learned, chosen._deployment, chosen.outcome_labels_ = fit, deployment, self.outcome_labels_
+        chosen.__dict__.update(_learned=fit, _deployment=deployment, outcome_labels_=self.outcome_labels_)
         return chosen
 
     def pairs(self, reference: Label | None = None) -> Pairs:

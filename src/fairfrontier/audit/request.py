@@ -45,7 +45,7 @@ class AuditRequest:
 
     data: str = _option("", "Table with one row per person: CSV, Parquet, Feather or Excel.", positional=True)
     outcome: str = _option("", "Column of the outcome.")
-    group: str = _option("", "Column of the group.")
+    group: str = _option("", "Column of the group.", once=True)
     decision: str | None = _option(None, "Column of the algorithm's decisions, 0 or 1.")
     score: str | None = _option(
         None, "Column of the algorithm's score, instead of its decisions; needs --threshold or --top."
@@ -146,7 +146,7 @@ class Option:
     """One option, read from a field of `AuditRequest`.
 
     ``flag`` is how the command line calls it; with ``split``, labels may be given there as one text separated by
-    commas; ``positional`` is an argument without a flag.
+    commas; ``positional`` is an argument without a flag; one to be given ``once`` is refused if it is given again.
     """
 
     name: str
@@ -156,6 +156,7 @@ class Option:
     flag: str
     split: bool
     positional: bool
+    once: bool
 
 
 def options() -> tuple[Option, ...]:
@@ -170,6 +171,7 @@ def options() -> tuple[Option, ...]:
             flag=entry.metadata.get("flag", f"--{entry.name.replace('_', '-')}"),
             split=entry.metadata.get("split", False),
             positional=entry.metadata.get("positional", False),
+            once=entry.metadata.get("once", False),
         )
         for entry in fields(AuditRequest)
     )

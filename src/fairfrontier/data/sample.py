@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from ..errors import CopiedRowsWarning, DroppedRowsWarning, InputError
 from .aligning import aligned, index_of
 from .copies import COPIES, Copies, copies_in_words, find_copies, twins
 from .declared import NOTHING, Declared
+from .grouping import Merge, merge_labels, read_group_column, refuse_blanks
 from .groups import Groups, by_group, make_groups, outside_groups, read_groups
 from .reading import (
     Column,
@@ -60,6 +61,8 @@ class Sample:
         Labels of all rows of the users' input, if they had some: columns given later are matched by them.
     copied : Copies or None
         Copied rows, if some were found; they are the clusters.
+    merged : mapping label -> mapping label -> int
+        Rows of the labels that were put together, by the label of the group that they make up.
     """
 
     y: FloatArray
@@ -75,6 +78,7 @@ class Sample:
     weighted: bool
     index: pd.Index | None = None
     copied: Copies | None = None
+    merged: Mapping[Label, Mapping[Label, int]] = field(default_factory=dict)
 
     @property
     def n_obs(self) -> int:
@@ -161,6 +165,7 @@ def make_sample(
     sensitive_features: ArrayLike,
     *,
     groups: Sequence[Label] | None = None,
+    merge: Merge | None = None,
     sample_weight: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     ids: ArrayLike | None = None,
@@ -177,11 +182,13 @@ def make_sample(
         Covariates: pandas, polars or any frame narwhals reads, or numbers in an array.
     y : column (n,)
         Outcomes: numbers or booleans, or two labels together with `positive`.
-    sensitive_features : column (n,)
-        Group of every row; at least two groups.
+    sensitive_features : column (n,) or frame
+        Group of every row; at least two groups. The columns of a frame are crossed.
     groups : sequence of labels, optional
         The groups to keep, in the order of their codes; rows of others are left out and counted. Default: all labels,
         sorted, the last one first.
+    merge : mapping of labels to lists of labels, optional
+        Groups to be put together, by the new label; before groups are chosen.
     sample_weight, clusters, ids : columns (n,), optional
         Sampling weights; labels of clusters; names of rows.
     positive : label, optional
@@ -207,7 +214,9 @@ def make_sample(
     roles = {"y": y, "sensitive_features": sensitive_features}
     roles |= {"sample_weight": sample_weight, "clusters": clusters, "ids": ids}  # type: ignore[dict-item]
     given = _read_columns(None if X is None else read_covariates(X, declared), roles, index)
-    columns, group = given.columns, given.columns["sensitive_features"]
+    columns = given.columns
+    group, merged = merge_labels(columns["sensitive_features"], merge, name="sensitive_features")
+    refuse_blanks(group, "sensitive_features")
     outside = outside_groups(group, groups)
     kept = np.ones(given.n_rows, dtype=bool)
     for positions in outside.values():
@@ -236,6 +245,7 @@ def make_sample(
         rows=rows,
         weighted="sample_weight" in columns,
         index=index,
+        merged=merged,
     )
 
 
@@ -260,7 +270,10 @@ def _read_columns(
     covariates: Covariates | None, roles: Mapping[str, ArrayLike | None], index: pd.Index | None
 ) -> _Given:
     given = {name: values for name, values in roles.items() if values is not None or name in NEEDED}
-    columns = {name: read_column(aligned(values, index, name), name) for name, values in given.items()}
+    columns = {
+        name: (read_group_column if name == "sensitive_features" else read_column)(aligned(values, index, name), name)
+        for name, values in given.items()
+    }
     lengths = {} if covariates is None else {"X": len(covariates.table)}
     lengths |= {name: column.values.size for name, column in columns.items()}
     if len(set(lengths.values())) > 1:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..data.reading import Label
-from ..data.result import PlainDict, Result, plain
+from ..data.result import Plain, PlainDict, Result, plain, plain_items
 from .lda.result import LDATest
 from .p_values import holm
 
@@ -69,7 +69,8 @@ class PairTests(Result):
 
     def to_dict(self) -> PlainDict:
         """Return the rows of `to_frame` as plain numbers and text."""
-        return {"tests": [plain(row) for row in self.to_frame().to_dict("records")]}
+        rows: list[Plain] = [plain(row) for row in self.to_frame().to_dict("records")]
+        return plain_items(self._facts()) | {"tests": rows}
 
 
 def adjust_pairs(tests: Mapping[Pair, Mapping[str, LDATest]]) -> PairTests:

@@ -4,11 +4,15 @@ import numpy as np
 
 from ..arrays import ArrayLike, IntArray
 from ..data.checks import check_integer
+from ..data.messages import shown
 from ..data.sample import Sample
 from ..errors import InputError
 
 MIN_GROUP_ROWS = 2
 """Rows of each group that every fold must hold."""
+
+MOST_LISTED = 8
+"""Small groups at most that an error lists."""
 
 MOST_STRATA = 10
 """Most strata that clusters are balanced by; of more, neighbours are put together. Even: two halves stay apart."""
@@ -161,8 +165,18 @@ def _check_group_rows(sample: Sample, folds: IntArray, n_folds: int, scheme: str
     raise InputError(
         "group-too-small",
         f"Every fold needs at least {MIN_GROUP_ROWS} rows of each group, but {found}, too few for "
-        f"{n_folds} {scheme} folds; {advice}.",
+        f"{n_folds} {scheme} folds; {advice}.{_small_groups(sample, n_folds)}",
     )
+
+
+def _small_groups(sample: Sample, n_folds: int) -> str:
+    """Name all small groups and say what can be done about them, if some remain without them."""
+    small = {label: count for label, count in sample.counts.items() if count < MIN_GROUP_ROWS * n_folds}
+    if len(sample.groups) - len(small) < 2 or not small:
+        return ""
+    every = [f"{shown(label)} ({count:,} rows)" for label, count in small.items()]
+    texts = ", ".join(every[:MOST_LISTED] + ["..."] * (len(every) > MOST_LISTED))
+    return f" Groups this small: {texts}. Choose others with groups=, or put some together by merge=."
 
 
 def _user_folds(sample: Sample, folds: ArrayLike, n_rep: int) -> IntArray:

@@ -25,7 +25,7 @@ def summary_text(ff: FairFrontier) -> str:
     data = [
         "Fairness-accuracy frontier",
         "",
-        f"Rows        {ff.n_obs_:,} ({rows})" + _dropped(ff) + _left_out(ff),
+        f"Rows        {ff.n_obs_:,} ({rows})" + _dropped(ff) + _left_out(ff) + _merged(ff),
         *_copies(ff),
         f"Loss        {ff.loss_.name}",
         f"Learner     {ff.nuisance_.learner}" + _folds(ff),
@@ -59,6 +59,14 @@ def _copies(ff: FairFrontier) -> list[str]:
     if found is None:
         return []
     return [f"Copies      {found.rows:,} rows repeat others; kept together in {found.n_clusters:,} clusters"]
+
+
+def _merged(ff: FairFrontier) -> str:
+    parts = [
+        f"{new} from {', '.join(f'{label} {count:,}' for label, count in old.items())}"
+        for new, old in ff.sample_.merged.items()
+    ]
+    return f"; put together: {'; '.join(parts)}" if parts else ""
 
 
 def _left_out(ff: FairFrontier) -> str:

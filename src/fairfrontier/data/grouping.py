@@ -1,0 +1,111 @@
+"""From users' columns to one column of groups: several columns are crossed, labels are merged, blanks are noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from ..arrays import ArrayLike
+from ..errors import InputError
+from .messages import PYTHON, Interface, listed, shown
+from .reading import Column, Label, label_codes, read_column
+
+CROSS = " & "
+"""Between the labels of crossed columns."""
+
+Merge = Mapping[Label, Sequence[Label]]
+"""New labels, each with the labels that it replaces."""
+
+
+def read_group_column(values: ArrayLike, name: str) -> Column:
+    """Read the group of every row; the columns of a frame are crossed, and cells are named by their labels.
+
+    A row has no group if it has no value in some of the columns.
+    """
+    frame = nw.from_native(values, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return read_column(values, name)
+    columns = [read_column(column.to_native(), f"{name}[{column.name!r}]") for column in frame.iter_columns()]
+    if not columns:
+        raise InputError("unknown-group", f"{name} is a frame without columns. Give at least one column.")
+    return columns[0] if len(columns) == 1 else cross(columns, name)
+
+
+def cross(columns: Sequence[Column], name: str) -> Column:
+    """Cross columns: the label of a cell is made of those of the columns."""
+    if len({column.values.size for column in columns}) > 1:
+        raise InputError("length-mismatch", f"The columns of {name} have different lengths.")
+    missing = np.logical_or.reduce([column.missing for column in columns])
+    labels = [np.array([str(label) for label in column.values[~missing]], dtype=object) for column in columns]
+    texts = np.array([CROSS.join(cell) for cell in zip(*labels, strict=True)], dtype=object)
+    cells = len(set(zip(*labels, strict=True)))
+    if cells > len(set(texts)):
+        raise InputError(
+            "unknown-group",
+            f"Different cells of {name} would have the same name, because labels contain {CROSS!r}. Rename labels.",
+        )
+    values = np.full(missing.size, None, dtype=object)
+    values[~missing] = texts
+    return Column(values, missing)
+
+
+def check_merge(merge: Merge, name: str = "merge") -> None:
+    """Refuse a mapping that is not of new labels to lists of labels, or that merges a label twice."""
+    wanted = f'{name} must map new labels to lists of labels, such as {{"Other": ["A", "B"]}}; got {shown(merge)}.'
+    lists = isinstance(merge, Mapping) and all(
+        isinstance(old, Sequence) and not isinstance(old, str) and len(old) > 0 for old in merge.values()
+    )
+    if not lists:
+        raise InputError("bad-option", wanted)
+    merged = [label for old in merge.values() for label in old]
+    twice = [label for j, label in enumerate(merged) if label in merged[:j]]
+    if twice:
+        raise InputError("bad-option", f"{name} merges {listed(twice)} more than once: a label has one place.")
+
+
+def merge_labels(
+    column: Column, merge: Merge | None, *, name: str, interface: Interface = PYTHON
+) -> tuple[Column, dict[Label, dict[Label, int]]]:
+    """Replace labels by those that they are merged into; also the rows of each label replaced, by new label."""
+    if not merge:
+        return column, {}
+    check_merge(merge, interface.name("merge"))
+    present = np.flatnonzero(~column.missing)
+    codes, labels = label_codes(column.at(present), name, "unknown-group")
+    unknown = [old for each in merge.values() for old in each if old not in labels]
+    if unknown:
+        raise InputError(
+            "unknown-group",
+            f"{interface.name('merge')} names {listed(unknown)}, but the groups in {name} are {listed(labels)}.",
+        )
+    taken = [new for new, old in merge.items() if new in labels and new not in old]
+    if taken:
+        raise InputError(
+            "bad-option",
+            f"{interface.name('merge')} makes a group {listed(taken)}, and there is one of that name: list it among "
+            "the labels that are merged, or choose another name.",
+        )
+    counts = np.bincount(codes, minlength=len(labels)).tolist()
+    new_label = {old: new for new, each in merge.items() for old in each}
+    values = column.values.astype(object)
+    values[present] = np.array([new_label.get(label, label) for label in labels], dtype=object)[codes]
+    merged = {new: {old: counts[labels.index(old)] for old in each} for new, each in merge.items()}
+    return Column(values, column.missing), merged
+
+
+def refuse_blanks(column: Column, name: str) -> None:
+    """Refuse labels that differ by blanks only: they are likely to be the same group."""
+    present = pd.unique(column.at(np.flatnonzero(~column.missing)))
+    labels = [str(label) for label in present if isinstance(label, str)]
+    seen: dict[str, str] = {}
+    for label in labels:
+        other = seen.setdefault(" ".join(label.split()), label)
+        if other != label:
+            raise InputError(
+                "unknown-group",
+                f"{name} has labels that differ by blanks only: {shown(other)} and {shown(label)}. Strip them, or say "
+                f"that they are one group by merge={{{' '.join(label.split())!r}: [{other!r}, {label!r}]}}.",
+            )
