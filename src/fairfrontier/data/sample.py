@@ -60,6 +60,8 @@ class Sample:
         Labels of all rows of the users' input, if they had some: columns given later are matched by them.
     copied : Copies or None
         Copied rows, if some were found; they are the clusters.
+    learning_rows : int
+        Rows of the users' input that were used for learning only, and are not among these.
     """
 
     y: FloatArray
@@ -75,6 +77,7 @@ class Sample:
     weighted: bool
     index: pd.Index | None = None
     copied: Copies | None = None
+    learning_rows: int = 0
 
     @property
     def n_obs(self) -> int:
@@ -83,8 +86,8 @@ class Sample:
 
     @property
     def n_given(self) -> int:
-        """Number of rows in the users' input, dropped and left out ones included."""
-        return self.n_obs + sum(self.dropped.values()) + sum(self.left_out.values())
+        """Number of rows in the users' input, dropped and left out ones and those for learning included."""
+        return self.n_obs + sum(self.dropped.values()) + sum(self.left_out.values()) + self.learning_rows
 
     @property
     def counts(self) -> dict[Label, int]:
@@ -126,6 +129,11 @@ class Sample:
             rows=self.rows[rows],
             copied=None,
         )
+
+    def without_learning(self, tested: IntArray) -> "Sample":
+        """Return the rows that are tested, by position; the others are counted as used for learning only."""
+        learning_rows = self.n_obs - len(tested)
+        return replace(self.take(tested), copied=self.copied, learning_rows=self.learning_rows + learning_rows)
 
     def split(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Deal the rows into two halves at random, each group evenly; or the clusters, whatever their groups."""

@@ -15,6 +15,7 @@ from ..data.checks import check_capacity, check_n_directions, check_risks
 from ..errors import CapacityWarning, FewDrawsWarning, InputError
 from ..fit import Fit
 from ..frontier.sets import feasible_set
+from ..learning.learners import child_seeds
 from ..progress import progress_bar
 from .bands import EstimatedFeasibleSet
 from .best_points import BestPointTests, best_point_tests
@@ -24,9 +25,10 @@ from .distance.result import DistanceInterval, DistanceIntervals, FairestPoint
 from .estimates import frontier, pareto_frontier, points_table
 from .group_skew import GroupSkewTest, group_skew_test
 from .group_skew import Method as SkewMethod
-from .lda.evidence import Evidence, Method, combine, lda_evidence
+from .lda.evidence import Evidence, Method, combine, lda_evidence, sequential_evidence
 from .lda.learner_check import LearnerCheck, check_learner, combine_checks
 from .lda.result import LDATests, judge
+from .lda.sequential import sequential_tests
 from .points import Derivative, Kind, PointPValues, PointTests, algorithm_tests, frontier_process, frontier_tests
 from .regions import FrontierRegion, frontier_region, region_box
 
@@ -64,6 +66,8 @@ def lda_tests(
         found.append(
             lda_evidence(context, losses, algorithms.fixed, method=method, directions=n_directions, kinks=kinks)
         )
+    if fit.sequence is not None:
+        found = [_in_sequence(fit, algorithms, found[0], method, capacity)]
     rates: list[FloatArray | None] = [fit.group_means(a) for a in algorithms.decisions]
     rates += [None] * len(algorithms.fixed)
     return judge(
@@ -75,8 +79,26 @@ def lda_tests(
         alpha=level,
         capacity=capacity,
         bounded=fit.plane().function.scores.lower is not None,
+        sequential=fit.sequence is not None,
         checks=[*learner_checks(fit, algorithms, drawings), *[None] * len(algorithms.fixed)],
     )
+
+
+def _in_sequence(
+    fit: Fit, algorithms: Algorithms, found: list[Evidence], method: Method, capacity: float | None
+) -> list[Evidence]:
+    """Put the sequential test in the place of the robust one."""
+    if capacity is not None:
+        raise InputError(
+            "bad-option",
+            'folds="sequential" does not support `capacity`: the cut-off of such a rule cannot be known beforehand. '
+            "Leave one of them out.",
+        )
+    assert fit.sequence is not None
+    seed = child_seeds(fit.seeds.drawing, 1)[0]
+    losses = fit.row_losses.of(algorithms.decisions)
+    tests = sequential_tests(fit.plane().function.scores, fit.sequence, losses, algorithms.fixed, seed)
+    return [sequential_evidence(own, test, method) for own, test in zip(found, tests, strict=True)]
 
 
 def learner_checks(fit: Fit, algorithms: Algorithms, drawings: Sequence[Drawing]) -> list[LearnerCheck]:

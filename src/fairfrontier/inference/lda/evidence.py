@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from scipy.special import ndtri
 
 from ...arrays import FloatArray, IntArray
 from ...bootstrap.draws import Drawing, Draws
@@ -40,6 +41,7 @@ from ...frontier.support import Extremum, group_means
 from ..p_values import Decision, combine_repetitions, count_reaching, p_value, step_size
 from .directions import DirectionBlocks, between, robust_grid
 from .published import PaperParts, paper_parts
+from .sequential import SequentialTest
 from .witness import Candidate, Witness, find_candidate, make_witness
 
 Method = Literal["robust", "sharp", "paper"]
@@ -238,6 +240,22 @@ def _evidence(
         feasibility_t=feasibility_t,
         witness=witness,
         gain_bound=GainBound(blocks.rules[bounding[0]], gain.statistic / root, (gain.statistic + gain.draws) / root),
+    )
+
+
+def sequential_evidence(found: Evidence, test: SequentialTest, method: Method) -> Evidence:
+    """Return the evidence with the sequential test in the place of the robust one; its null law is standard normal."""
+    if method != "robust":
+        return replace(found, robust_p_value=test.p_value)
+    n_boot = len(found.draws)
+    return replace(
+        found,
+        statistic=test.statistic,
+        separation=max(test.statistic, 0.0),
+        direction=test.direction,
+        draws=ndtri((np.arange(n_boot) + 0.5) / n_boot),
+        p_value=test.p_value,
+        robust_p_value=test.p_value,
     )
 
 
