@@ -54,7 +54,7 @@ def plain_statistic(x, scores, sequence, loss, noise, between):
 
 def _selects(q, scores, sequence, k, i):
     p = q / sequence.shares[k]
-    return float(p @ scores.t[i] > 0.0)
+    return float(scores.t[i, 0] * p[0] + scores.t[i, 1] * p[1] > 0.0)
 
 
 def _mean_risks(values, scores, sequence, k):

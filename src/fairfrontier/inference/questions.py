@@ -10,11 +10,12 @@ import numpy as np
 
 from ..arrays import ArrayLike, FloatArray
 from ..bootstrap.draws import Drawing
-from ..data.algorithms import Algorithms, Asked, read_algorithms
+from ..data.algorithms import Algorithms, Asked, Limits, read_algorithms
 from ..data.checks import check_capacity, check_n_directions, check_risks
 from ..errors import CapacityWarning, FewDrawsWarning, InputError
 from ..fit import Fit
 from ..frontier.sets import feasible_set
+from ..frontier.support import group_means
 from ..learning.learners import child_seeds
 from ..progress import progress_bar
 from .bands import EstimatedFeasibleSet
@@ -39,8 +40,12 @@ def algorithms_of(fit: Fit, asked: Asked) -> Algorithms:
         fit.sample.groups.pair("A test of risk pairs")
     rows = fit.row_losses
     extremes = np.sort(np.stack([rows.l0, rows.of(np.ones(fit.n_obs))]), axis=0)
-    low, high = (fit.group_means(values) for values in extremes)
-    return read_algorithms(fit.sample, asked, limits=(low, high))
+    s, ends = fit.sample, []
+    for values in extremes:
+        mean, covariance = group_means(values, s.group, s.weight, s.clusters, n_groups=len(s.groups))
+        ends.append((mean, np.sqrt(np.diag(covariance))))
+    (low, low_error), (high, high_error) = ends
+    return read_algorithms(s, asked, limits=Limits(low, high, low_error, high_error))
 
 
 def lda_tests(

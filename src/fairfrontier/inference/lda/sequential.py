@@ -241,7 +241,7 @@ def statistics_at(
 
 
 def _kappa(x: FloatArray, past: FloatArray) -> FloatArray:
-    """Return kappa (m,) by the sign of the algorithm's gap in the tested folds before (k, 2), half way without a gap."""
+    """Return kappa (m,) by the sign of the algorithm's gap in the tested folds before (k, 2); half way without one."""
     gap = float(past[:, 0].mean() - past[:, 1].mean()) if len(past) else 0.0
     share = 0.5 if abs(gap) <= ROUNDING * float(np.abs(past).max(initial=0.0)) else float(gap > 0.0)
     return np.asarray(2.0 * share * np.maximum(x[:, 0], 0.0) - 2.0 * (1.0 - share) * np.maximum(x[:, 1], 0.0))
