@@ -6,10 +6,11 @@ from support.copies_study import run_study
 pytestmark = pytest.mark.slow
 
 
-def test_no_false_verdicts_with_copies():
+def test_copies_kept_together_hold_the_level():
     found = run_study(100)
     print(found.to_string())
-    assert (found["auto"]["sum"] == 0).all()
+    assert (found["auto"]["sum"] <= 5).all()
+    assert found["auto"]["sum"].sum() <= 10
 
 
 def test_without_care_copies_are_fatal():

@@ -26,6 +26,7 @@ from .frontier.sets import BestPoints, most_central, sharp_points
 from .frontier.support import SupportFunction, build_support_function, group_means, make_scores
 from .learning.cross_fitting import Nuisance, Seed, as_seed, cross_fit, external_nuisance
 from .learning.diagnostics import Diagnostics, diagnose
+from .learning.folds import FoldSequence, n_learning_folds, sequence_of
 from .learning.learners import Learner, child_seeds
 from .progress import progress_bar
 
@@ -53,6 +54,11 @@ class Learning:
     jitter: float
     bias_correction: str | None
     n_refits: int
+
+    @property
+    def sequential(self) -> bool:
+        """Whether a fold learns only from the folds before it."""
+        return isinstance(self.folds, str) and self.folds == "sequential"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,10 @@ class Fit:
         Seeds of everything random.
     diagnostics : Diagnostics or None
         Conditions behind the inference in the plane.
+    whole : Sample
+        The rows, and with sequential folds also those that were used for learning only.
+    sequence : FoldSequence or None
+        Sequential folds of the rows, if they were asked for.
     options : Options
         How questions are answered unless they say otherwise.
     """
@@ -151,6 +161,8 @@ class Fit:
     bounds: Bounds
     seeds: Seeds
     diagnostics: Diagnostics | None
+    whole: Sample
+    sequence: FoldSequence | None
     options: Options
 
     @property
@@ -254,11 +266,19 @@ def learn(
         )
     if how.bias_correction is not None:
         sample.groups.pair("The correction of the regret")
-    rows = row_losses(loss, sample.y)
+    if how.sequential:
+        sample.groups.pair('A test with folds="sequential"')
+        _check_sequential(how, external is not None)
+    rows, whole, sequence = row_losses(loss, sample.y), sample, None
     if external is None:
         nuisance = _cross_fit(sample, rows, learner, how, options, seeds)
     else:
         nuisance = external_nuisance(sample, rows.dl, external, jitter=how.jitter, random_state=seeds.learning)
+    if how.sequential and nuisance.folds is not None:
+        sequence = sequence_of(sample, nuisance.folds[0])
+        tested = np.flatnonzero(nuisance.folds[0] > n_learning_folds(int(nuisance.folds.max())))
+        sample, rows, bounds = sample.without_learning(tested), rows.take(tested), bounds.take(tested)
+        nuisance = replace(nuisance, predictions=nuisance.predictions[:, tested], folds=nuisance.folds[:, tested])
     losses = (rows,) * len(nuisance.predictions)
     planes: tuple[Plane, ...] = ()
     if len(sample.groups) == 2:
@@ -275,6 +295,8 @@ def learn(
         bounds=bounds,
         seeds=seeds,
         diagnostics=None,
+        whole=whole,
+        sequence=sequence,
         options=options,
     )
     return _diagnosed(unseen)
@@ -334,6 +356,17 @@ def pair_of(fit: Fit, first: Label, second: Label) -> Fit:
     central = most_central([function.estimate for function in functions])
     chosen = replace(fit, sample=sample, nuisance=own, losses=losses, planes=planes, central=central, bounds=bounds)
     return _diagnosed(chosen)
+
+
+def _check_sequential(how: Learning, external: bool) -> None:
+    """Refuse what sequential folds do not go with."""
+    for given, what in (
+        (external, "`external_nuisance`: from which rows its predictions were learned cannot be seen"),
+        (how.n_rep != 1, f"n_rep={how.n_rep}: they are gone through once"),
+        (how.bias_correction is not None, f"bias_correction={how.bias_correction!r}"),
+    ):
+        if given:
+            raise InputError("bad-option", f'folds="sequential" does not go with {what}; leave one of them out.')
 
 
 def attainable(

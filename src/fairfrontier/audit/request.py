@@ -75,6 +75,9 @@ class AuditRequest:
     loss: str = _option("classification", "Loss: classification or squared.")
     learner: str = _option("auto", "Learner that determines the verdict, by name.")
     folds: int = _option(5, "Number of folds of the cross-fitting.")
+    sequential: bool = _option(
+        False, "Whether a fold learns only from the folds before it: less power, but proven for any learner."
+    )
     repetitions: int = _option(1, "Number of repetitions of the cross-fitting.")
     draws: int = _option(1000, "Number of bootstrap draws.")
     jitter: float = _option(0.0, "Largest angle, in radians, by which pairs of predictions are turned at random.")
@@ -207,6 +210,10 @@ CONTRADICTIONS: tuple[tuple[Callable[[AuditRequest], bool], str], ...] = (
         "--threshold and --top belong to --score.",
     ),
     (lambda r: r.score is None and r.score_as_feature, "--score-as-feature needs --score."),
+    (
+        lambda r: r.sequential and (r.repetitions != 1 or r.capacity is not None),
+        "--sequential does not go with --repetitions or --capacity.",
+    ),
     (lambda r: bool(r.features and r.exclude), "Give either --features or --exclude, and not both."),
 )
 """Combinations of options that make no sense, each with its message."""

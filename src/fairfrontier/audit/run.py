@@ -149,6 +149,7 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         learner=variant.learner,
         n_folds=request.folds,
         n_rep=request.repetitions,
+        folds="sequential" if request.sequential else None,
         n_boot=request.draws,
         alpha=request.alpha,
         groups=plan.inputs.groups,

@@ -20,6 +20,8 @@ from .variables import ADVICE, check_decisions, check_names, read_scores
 
 Decisions: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 """A column, several columns, or columns by name."""
+FAR = 4.0
+"""Standard errors by which given risks may lie outside of what the rows allow."""
 ALONE = "the algorithm"
 """Name of an algorithm that was given without one."""
 
@@ -35,6 +37,19 @@ class Algorithms:
     decisions: FloatArray
     fixed: FloatArray
     single: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limits:
+    """The smallest and the largest risks (2,) that the loss allows on the rows, with the standard errors of both.
+
+    A population's risks may lie outside the limits of a sample, by its sampling error.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    low_error: FloatArray
+    high_error: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,8 +74,8 @@ class Asked:
     risks_name: str = "risks"
 
 
-def read_algorithms(sample: Sample, asked: Asked, *, limits: tuple[FloatArray, FloatArray]) -> Algorithms:
-    """Read what users ask about; ``limits`` are the smallest and largest risks that the loss allows on these rows."""
+def read_algorithms(sample: Sample, asked: Asked, *, limits: Limits) -> Algorithms:
+    """Read what users ask about; risk pairs must keep to the limits."""
     decisions, risks = asked.decisions, asked.risks
     randomised, threshold = asked.randomised, asked.threshold
     either = InputError("bad-decisions", f"Give either `decisions` or risk pairs `{asked.risks_name}`, and not both.")
@@ -126,7 +141,7 @@ def _pairs_of(risks: Mapping[str, ArrayLike]) -> FloatArray:
     return np.vstack([check_risks(pair) for pair in risks.values()])
 
 
-def _read_risks(risks: Decisions, limits: tuple[FloatArray, FloatArray], n_obs: int) -> Algorithms:
+def _read_risks(risks: Decisions, limits: Limits, n_obs: int) -> Algorithms:
     names: tuple[str, ...]
     if isinstance(risks, Mapping):
         if not risks:
@@ -136,13 +151,14 @@ def _read_risks(risks: Decisions, limits: tuple[FloatArray, FloatArray], n_obs: 
         pairs = check_risks(risks)
         single = np.ndim(risks) == 1
         names = (ALONE,) if single else tuple(f"point {j + 1}" for j in range(len(pairs)))
-    low, high = limits
-    rounding = 1e-12 * float(np.abs(limits).max())
-    outside = (pairs < low - rounding) | (pairs > high + rounding)
+    low, high = limits.low, limits.high
+    rounding = 1e-12 * float(np.abs([low, high]).max())
+    outside = (pairs < low - FAR * limits.low_error - rounding) | (pairs > high + FAR * limits.high_error + rounding)
     if outside.any():
         raise InputError(
             "bad-risks",
-            f"Risks must lie within what the loss allows, from {low.tolist()} to {high.tolist()}; got "
-            f"{pairs[outside.any(axis=1)][0].tolist()}.",
+            f"Risks must lie within what the loss allows on these rows, from {low.tolist()} to {high.tolist()}, or at "
+            f"most {FAR:g} standard errors of these outside ({limits.low_error.tolist()}, "
+            f"{limits.high_error.tolist()}); got {pairs[outside.any(axis=1)][0].tolist()}.",
         )
     return Algorithms(names, np.empty((0, n_obs)), pairs, single)

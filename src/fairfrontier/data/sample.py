@@ -63,6 +63,8 @@ class Sample:
         Copied rows, if some were found; they are the clusters.
     merged : mapping label -> mapping label -> int
         Rows of the labels that were put together, by the label of the group that they make up.
+    learning_rows : int
+        Rows of the users' input that were used for learning only, and are not among these.
     """
 
     y: FloatArray
@@ -79,6 +81,7 @@ class Sample:
     index: pd.Index | None = None
     copied: Copies | None = None
     merged: Mapping[Label, Mapping[Label, int]] = field(default_factory=dict)
+    learning_rows: int = 0
 
     @property
     def n_obs(self) -> int:
@@ -87,8 +90,8 @@ class Sample:
 
     @property
     def n_given(self) -> int:
-        """Number of rows in the users' input, dropped and left out ones included."""
-        return self.n_obs + sum(self.dropped.values()) + sum(self.left_out.values())
+        """Number of rows in the users' input, dropped and left out ones and those for learning included."""
+        return self.n_obs + sum(self.dropped.values()) + sum(self.left_out.values()) + self.learning_rows
 
     @property
     def counts(self) -> dict[Label, int]:
@@ -141,6 +144,11 @@ class Sample:
         others = {label: count for label, count in self.counts.items() if label not in chosen}
         groups = make_groups(tuple(chosen), group, taken.weight)
         return replace(taken, group=group, groups=groups, left_out=dict(self.left_out) | others)
+
+    def without_learning(self, tested: IntArray) -> "Sample":
+        """Return the rows that are tested, by position; the others are counted as used for learning only."""
+        learning_rows = self.n_obs - len(tested)
+        return replace(self.take(tested), copied=self.copied, learning_rows=self.learning_rows + learning_rows)
 
     def split(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Deal the rows into two halves at random, each group evenly; or the clusters, whatever their groups."""

@@ -10,11 +10,13 @@ import numpy as np
 
 from ..arrays import ArrayLike, FloatArray
 from ..bootstrap.draws import Drawing
-from ..data.algorithms import Algorithms, Asked, read_algorithms
+from ..data.algorithms import Algorithms, Asked, Limits, read_algorithms
 from ..data.checks import check_capacity, check_n_directions, check_risks
 from ..errors import CapacityWarning, FewDrawsWarning, InputError
 from ..fit import Fit
 from ..frontier.sets import feasible_set
+from ..frontier.support import group_means
+from ..learning.learners import child_seeds
 from ..progress import progress_bar
 from .bands import EstimatedFeasibleSet
 from .best_points import BestPointTests, best_point_tests
@@ -24,9 +26,10 @@ from .distance.result import DistanceInterval, DistanceIntervals, FairestPoint
 from .estimates import frontier, pareto_frontier, points_table
 from .group_skew import GroupSkewTest, group_skew_test
 from .group_skew import Method as SkewMethod
-from .lda.evidence import Method, lda_evidence
+from .lda.evidence import Evidence, Method, lda_evidence, sequential_evidence
 from .lda.learner_check import LearnerCheck, check_learner, combine_checks
 from .lda.result import LDATests, judge
+from .lda.sequential import sequential_tests
 from .points import Derivative, Kind, PointPValues, PointTests, algorithm_tests, frontier_process, frontier_tests
 from .regions import FrontierRegion, frontier_region, region_box
 
@@ -37,8 +40,12 @@ def algorithms_of(fit: Fit, asked: Asked) -> Algorithms:
         fit.sample.groups.pair("A test of risk pairs")
     rows = fit.row_losses
     extremes = np.sort(np.stack([rows.l0, rows.of(np.ones(fit.n_obs))]), axis=0)
-    low, high = (fit.group_means(values) for values in extremes)
-    return read_algorithms(fit.sample, asked, limits=(low, high))
+    s, ends = fit.sample, []
+    for values in extremes:
+        mean, covariance = group_means(values, s.group, s.weight, s.clusters, n_groups=len(s.groups))
+        ends.append((mean, np.sqrt(np.diag(covariance))))
+    (low, low_error), (high, high_error) = ends
+    return read_algorithms(s, asked, limits=Limits(low, high, low_error, high_error))
 
 
 def lda_tests(
@@ -68,6 +75,8 @@ def lda_tests(
         directions=n_directions,
         kinks=kinks,
     )
+    if fit.sequence is not None:
+        evidence = _in_sequence(fit, algorithms, evidence, method, capacity)
     rates: list[FloatArray | None] = [fit.group_means(a) for a in algorithms.decisions]
     rates += [None] * len(algorithms.fixed)
     return judge(
@@ -79,6 +88,7 @@ def lda_tests(
         alpha=level,
         capacity=capacity,
         bounded=fit.plane().function.scores.lower is not None,
+        sequential=fit.sequence is not None,
         checks=[*learner_checks(fit, algorithms, drawings), *[None] * len(algorithms.fixed)],
     )
 
@@ -95,6 +105,23 @@ def asked_jointly(
     if capacity is not None:
         fit.sample.groups.pair("The test with a capacity")
     return True
+
+
+def _in_sequence(
+    fit: Fit, algorithms: Algorithms, found: list[Evidence], method: Method, capacity: float | None
+) -> list[Evidence]:
+    """Put the sequential test in the place of the robust one."""
+    if capacity is not None:
+        raise InputError(
+            "bad-option",
+            'folds="sequential" does not support `capacity`: the cut-off of such a rule cannot be known beforehand. '
+            "Leave one of them out.",
+        )
+    assert fit.sequence is not None
+    seed = child_seeds(fit.seeds.drawing, 1)[0]
+    losses = fit.row_losses.of(algorithms.decisions)
+    tests = sequential_tests(fit.plane().function.scores, fit.sequence, losses, algorithms.fixed, seed)
+    return [sequential_evidence(own, test, method) for own, test in zip(found, tests, strict=True)]
 
 
 def learner_checks(fit: Fit, algorithms: Algorithms, drawings: Sequence[Drawing]) -> list[LearnerCheck]:

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from ..arrays import ArrayLike, FloatArray, IntArray
+from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from ..data.reading import LARGEST
 from ..data.result import PlainDict, Result, plain_items
 from ..data.sample import Sample
 from ..errors import InputError, WeakLearnerWarning
-from .folds import make_folds
+from .folds import make_folds, n_learning_folds
 from .learners import (
     Component,
     FittedLearner,
@@ -144,8 +144,9 @@ def cross_fit(
         As for `resolve_learner`.
     n_folds, n_rep : int
         Folds, and repetitions of the cross-fitting.
-    folds : None, "stratified", "independent" or array
-        As for `make_folds`.
+    folds : None, "stratified", "independent", "sequential" or array
+        As for `make_folds`. With "sequential" a fold is predicted from the folds before it alone, and tuned on them;
+        predictions of the first folds, which are used for learning only, are missing (NaN).
     n_jobs : int, optional
         Processes working in parallel; None means 1. The result does not depend on it.
     random_state : None, int, SeedSequence or Generator
@@ -167,11 +168,13 @@ def cross_fit(
     rows = training_rows(sample, dl)
     learner.check(rows)
     fold = make_folds(sample, n_folds, n_rep, np.random.default_rng(folds_seed), folds)
+    sequential = isinstance(folds, str) and folds == "sequential"
+    first = 1 + n_learning_folds(n_folds) if sequential else 1
     tuning_tasks = [
         Task(learner, component, None, f"tuning {shown_component(component, sample)}")
-        for component in (components if learner.tunes_once else ())
+        for component in (components if learner.tunes_once and not sequential else ())
     ]
-    places = [(repetition, k) for repetition in range(len(fold)) for k in range(1, fold[repetition].max() + 1)]
+    places = [(repetition, k) for repetition in range(len(fold)) for k in range(first, fold[repetition].max() + 1)]
     fit_tasks = [
         Task(
             learner,
@@ -179,6 +182,7 @@ def cross_fit(
             fold[repetition] == k,
             f"repetition {repetition + 1} of {len(fold)}, fold {k} of {fold[repetition].max()}, "
             f"{shown_component(component, sample)}",
+            train=fold[repetition] < k if sequential else None,
         )
         for repetition, k in places
         for component in components
@@ -187,7 +191,7 @@ def cross_fit(
     tuned = list(steps.run(tuning_tasks, rows, child_seeds(tune_seed, len(tuning_tasks)), {}, n_jobs))
     tuning = dict(zip(components, tuned, strict=True)) if tuned else {}
 
-    predictions = np.empty((*fold.shape, len(sample.groups)))
+    predictions = np.full((*fold.shape, len(sample.groups)), np.nan)
     group_probabilities = np.full(predictions.shape, np.nan)
     account = _Account(sample, dl)
     results = steps.run(fit_tasks, rows, child_seeds(fit_seed, len(fit_tasks)), tuning, n_jobs)
@@ -198,7 +202,8 @@ def cross_fit(
         predictions[repetition, held] = combined.delta_theta
         if combined.group_probabilities is not None:
             group_probabilities[repetition, held] = combined.group_probabilities
-        account.add(combined, held, {"repetition": repetition + 1, "fold": k})
+        train = fold[repetition] < k if sequential else fold[repetition] != k
+        account.add(combined, held, train, {"repetition": repetition + 1, "fold": k})
 
     table = pd.DataFrame(account.quality)
     _warn_if_weak(sample, table, learner.name)
@@ -210,7 +215,7 @@ def cross_fit(
         learner.name,
         jitter,
         False,
-        _group_auc(sample, group_probabilities),
+        _group_auc(sample, group_probabilities, fold[0] >= first),
         tuning,
         candidate_table(account.candidates),
         group_probabilities if np.isfinite(group_probabilities).all() else None,
@@ -226,10 +231,10 @@ class _Account:
         self.details: list[dict[str, Any]] = []
         self.candidates: list[dict[str, Any]] = []
 
-    def add(self, prediction: Prediction, held: IntArray, where: dict[str, Any]) -> None:
-        """Add the predictions of the rows ``held`` out in one fold."""
+    def add(self, prediction: Prediction, held: IntArray, train: BoolArray, where: dict[str, Any]) -> None:
+        """Add the predictions of the rows ``held`` out in one fold, made from the rows ``train``."""
         labels = self.sample.groups.labels
-        self.quality += [where | entry for entry in _fold_quality(self.sample, self.dl, prediction, held)]
+        self.quality += [where | entry for entry in _fold_quality(self.sample, self.dl, prediction, held, train)]
         self.details += [
             where | {"group": labels[code], "quantity": quantity, "value": value}
             for code, quantity, value in prediction.details
@@ -293,7 +298,10 @@ def external_nuisance(
     prediction = Prediction(tuple(GroupPrediction(column) for column in pairs.T))
     everything = np.arange(sample.n_obs)
     table = pd.DataFrame(
-        [{"repetition": 1, "fold": 0} | entry for entry in _fold_quality(sample, dl, prediction, everything)]
+        [
+            {"repetition": 1, "fold": 0} | entry
+            for entry in _fold_quality(sample, dl, prediction, everything, np.ones(sample.n_obs, dtype=bool))
+        ]
     )
     _warn_if_weak(sample, table, "external")
     return Nuisance(
@@ -399,11 +407,10 @@ def shown_component(component: Component, sample: Sample) -> str:
 # --- quality ------------------------------------------------------------------------------------------
 
 
-def _fold_quality(sample: Sample, dl: FloatArray, prediction: Prediction, held: IntArray) -> Iterator[dict[str, Any]]:
-    """Compare predictions of held-out rows with the mean of the others (of all rows if none is left)."""
-    train = np.ones(sample.n_obs, dtype=bool)
-    if len(held) < sample.n_obs:
-        train[held] = False
+def _fold_quality(
+    sample: Sample, dl: FloatArray, prediction: Prediction, held: IntArray, train: BoolArray
+) -> Iterator[dict[str, Any]]:
+    """Compare predictions of held-out rows with the mean of the rows ``train``."""
     w, w_train = sample.weight[held], sample.weight[train]
     for code, (label, predicted) in enumerate(zip(sample.groups, prediction.groups, strict=True)):
         member = sample.group == code
@@ -437,13 +444,13 @@ def _frequencies(z: FloatArray, weight: FloatArray, n: int) -> GroupPrediction:
     return GroupPrediction(np.full(n, share @ values), values, np.broadcast_to(share, (n, len(values))))
 
 
-def _group_auc(sample: Sample, probabilities: FloatArray) -> float | None:
+def _group_auc(sample: Sample, probabilities: FloatArray, predicted: BoolArray) -> float | None:
     """Largest area under the curve of one group against the others; with two groups both are the same."""
-    if np.isnan(probabilities).any():
+    mean, group, weight = probabilities[:, predicted].mean(axis=0), sample.group[predicted], sample.weight[predicted]
+    if np.isnan(mean).any():
         return None
-    mean = probabilities.mean(axis=0)
     codes = range(1 if len(sample.groups) == 2 else len(sample.groups))
-    return max(float(roc_auc_score(sample.group == g, mean[:, g], sample_weight=sample.weight)) for g in codes)
+    return max(float(roc_auc_score(group == g, mean[:, g], sample_weight=weight)) for g in codes)
 
 
 def _warn_if_weak(sample: Sample, quality: pd.DataFrame, learner: str) -> None:

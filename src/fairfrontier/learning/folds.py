@@ -1,8 +1,10 @@
-"""Folds for cross-fitting: stratified, independent, or the user's own."""
+"""Folds for cross-fitting: stratified, independent, in sequence, or the user's own."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import ArrayLike, IntArray
+from ..arrays import ArrayLike, FloatArray, IntArray
 from ..data.checks import check_integer
 from ..data.messages import shown
 from ..data.sample import Sample
@@ -13,9 +15,34 @@ MIN_GROUP_ROWS = 2
 
 MOST_LISTED = 8
 """Small groups at most that an error lists."""
-
+SCHEMES = ("stratified", "independent", "sequential")
+"""How folds may be made."""
 MOST_STRATA = 10
 """Most strata that clusters are balanced by; of more, neighbours are put together. Even: two halves stay apart."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldSequence:
+    """Folds in the order in which they were learned from and tested.
+
+    Attributes
+    ----------
+    fold : integer array (n,)
+        Fold of every tested row, coded 0, ..., K - 1 in the order of the tests.
+    shares : array (K, 2)
+        Weighted shares of the groups in all folds before each tested one.
+    learning_rows : int
+        Rows of the first folds, which are used for learning only.
+    """
+
+    fold: IntArray
+    shares: FloatArray
+    learning_rows: int
+
+    @property
+    def n_folds(self) -> int:
+        """Number of tested folds."""
+        return len(self.shares)
 
 
 def make_folds(
@@ -37,9 +64,10 @@ def make_folds(
         Number of repetitions.
     rng : numpy.random.Generator
         Source of randomness.
-    folds : None, "stratified", "independent" or integer array
+    folds : None, "stratified", "independent", "sequential" or integer array
         None and "stratified" balance the groups, and a binary outcome within them. "independent"
-        draws each row's fold uniformly. An array of shape (n,) or (n_rep, n) is used as it is.
+        draws each row's fold uniformly. "sequential" deals rows to folds of the same size, whatever their group and
+        outcome, so that a fold says nothing about the next. An array of shape (n,) or (n_rep, n) is used as it is.
 
     Returns
     -------
@@ -51,16 +79,32 @@ def make_folds(
         return _user_folds(sample, folds, n_rep)
     check_integer(n_folds, "n_folds", least=2, most=sample.n_obs, most_is="the number of rows", code="bad-folds")
     scheme = "stratified" if folds is None else folds
-    if scheme not in ("stratified", "independent"):
+    if scheme not in SCHEMES:
         raise InputError(
             "bad-folds",
-            f"folds must be None, 'stratified', 'independent' or an array of fold numbers, not {folds!r}.",
+            f"folds must be None, {', '.join(map(repr, SCHEMES))} or an array of fold numbers, not {folds!r}.",
         )
     result = np.empty((n_rep, sample.n_obs), dtype=np.intp)
     for repetition in result:
         repetition[:] = _random_folds(sample, n_folds, rng, scheme)
         _check_group_rows(sample, repetition, n_folds, scheme, rng)
     return result + 1
+
+
+def n_learning_folds(n_folds: int) -> int:
+    """How many of the first sequential folds are used for learning only: a fifth."""
+    return -(-n_folds // 5)
+
+
+def sequence_of(sample: Sample, folds: IntArray) -> FoldSequence:
+    """Return the tested part of sequential folds (n,), numbered from 1."""
+    first = 1 + n_learning_folds(int(folds.max()))
+    shares = []
+    for k in range(first, int(folds.max()) + 1):
+        past = np.bincount(sample.group[folds < k], sample.weight[folds < k], minlength=len(sample.groups))
+        shares.append(past / past.sum())
+    tested = folds >= first
+    return FoldSequence(folds[tested] - first, np.array(shares), int(np.count_nonzero(~tested)))
 
 
 def deal(strata: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
@@ -94,6 +138,9 @@ def _random_folds(sample: Sample, n_folds: int, rng: np.random.Generator, scheme
         if sample.clusters is None:
             return rng.integers(n_folds, size=sample.n_obs)
         return rng.integers(n_folds, size=int(sample.clusters.max()) + 1)[sample.clusters]
+    if scheme == "sequential":
+        unit = np.arange(sample.n_obs) if sample.clusters is None else sample.clusters
+        return deal(np.zeros(int(unit.max()) + 1, dtype=np.intp), n_folds, rng)[unit]
     strata = 2 * (len(sample.groups) - 1 - sample.group)
     if sample.binary_outcome:
         strata += sample.y > sample.y.min()
@@ -157,11 +204,11 @@ def _check_group_rows(sample: Sample, folds: IntArray, n_folds: int, scheme: str
     )
     if largest is None:
         advice = "no number of folds works: more rows of that group are needed"
-    elif scheme == "independent" and largest == n_folds:
+    elif scheme != "stratified" and largest == n_folds:
         advice = "use folds=None (stratified folds), which works with this n_folds"
     else:
         advice = f"the largest n_folds that works is {largest}"
-        advice += " (with stratified folds)" if scheme == "independent" else ""
+        advice += " (with stratified folds)" if scheme != "stratified" else ""
     raise InputError(
         "group-too-small",
         f"Every fold needs at least {MIN_GROUP_ROWS} rows of each group, but {found}, too few for "

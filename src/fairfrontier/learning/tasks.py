@@ -71,6 +71,8 @@ class Task:
         What is being done, in users' words.
     perturbation : Perturbation or None
         Random weights of the training rows.
+    train : (n,) boolean array or None
+        Rows to fit on; None: all that are not left out.
     """
 
     learner: Learner
@@ -78,6 +80,7 @@ class Task:
     held: BoolArray | None
     text: str
     perturbation: Perturbation | None = None
+    train: BoolArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ def _work(task: Task, rows: TrainingRows, seed: np.random.SeedSequence, tuning: 
         try:
             if task.held is None:
                 return task.learner.tune(task.component, rows, seed)
-            kept = np.flatnonzero(~task.held)
+            kept = np.flatnonzero(~task.held if task.train is None else task.train)
             train = rows.take(kept) if task.perturbation is None else task.perturbation.apply(rows, kept)
             part = task.learner.fit(task.component, train, seed, tuning)
             return part if keep_model else part.predict(rows.take(np.flatnonzero(task.held)).X)

@@ -51,6 +51,8 @@ class RequestRecord:
     """Name of the learner that determines the verdict."""
     folds: Annotated[int, Limits(minimum=2)]
     """Folds of the cross-fitting."""
+    sequential: bool
+    """Whether a fold learns only from the folds before it."""
     repetitions: Positive
     """Repetitions of the cross-fitting."""
     draws: Positive
@@ -89,6 +91,8 @@ class Settings:
     """Options of the learner."""
     n_folds: Annotated[int, Limits(minimum=2)] | None
     """Folds of the cross-fitting; null for predictions supplied from outside."""
+    sequential: bool
+    """Whether a fold learned only from the folds before it; the robust test is then proven for any learner."""
     n_rep: Positive
     """Repetitions of the cross-fitting."""
     n_boot: Positive
@@ -163,6 +167,8 @@ class Data:
 
     rows: Positive
     """Rows used."""
+    learning_rows: Count
+    """Rows beside these that were used for learning only, with sequential folds."""
     rows_by_group: Counts
     """Rows used, by group."""
     dropped: Counts

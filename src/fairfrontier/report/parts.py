@@ -120,6 +120,7 @@ def settings(ff: FairFrontier, capacity: float | None) -> Settings:
         learner=nuisance.learner,
         learner_params=dict(ff.learner_params or {}),
         n_folds=None if nuisance.folds is None else int(nuisance.folds[0].max()),
+        sequential=ff.fit_.sequence is not None,
         n_rep=len(ff.support_functions_),
         n_boot=ff.n_boot,
         bias_correction=ff.fit_.learning.bias_correction,
@@ -151,6 +152,7 @@ def data(ff: FairFrontier, source: Source | None) -> Data:
                 dropped[name] = dropped.get(name, 0) + count
     return Data(
         rows=ff.n_obs_,
+        learning_rows=sample.learning_rows,
         rows_by_group={str(label): sample.counts[label] for label in ff.groups_},
         dropped=dropped,
         left_out={str(label): count for label, count in sample.left_out.items()},

@@ -45,6 +45,7 @@ SETTINGS = {
     "learner": "Learner",
     "learner_params": "Options of the learner",
     "n_folds": "Folds of the cross-fitting",
+    "sequential": "Folds in sequence",
     "n_rep": "Repetitions of the cross-fitting",
     "n_boot": "Bootstrap draws",
     "bias_correction": "Bias correction",

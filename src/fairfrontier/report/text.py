@@ -25,7 +25,7 @@ def summary_text(ff: FairFrontier) -> str:
     data = [
         "Fairness-accuracy frontier",
         "",
-        f"Rows        {ff.n_obs_:,} ({rows})" + _dropped(ff) + _left_out(ff) + _merged(ff),
+        f"Rows        {ff.n_obs_:,} ({rows})" + _learning(ff) + _dropped(ff) + _left_out(ff) + _merged(ff),
         *_copies(ff),
         f"Loss        {ff.loss_.name}",
         f"Learner     {ff.nuisance_.learner}" + _folds(ff),
@@ -44,6 +44,11 @@ def summary_text(ff: FairFrontier) -> str:
     ]
     conditions = ["", "Conditions behind the inference", *(f"- {line}" for line in ff.diagnostics_.lines())]
     return "\n".join([*data, *frontier, *quality, *conditions])
+
+
+def _learning(ff: FairFrontier) -> str:
+    count = ff.sample_.learning_rows
+    return f"; {count:,} more for learning only" if count else ""
 
 
 def _dropped(ff: FairFrontier) -> str:
@@ -81,7 +86,7 @@ def _folds(ff: FairFrontier) -> str:
     folds = ff.nuisance_.folds
     if folds is None:
         return " (predictions supplied from outside)"
-    text = f", {folds[0].max()} folds"
+    text = f", {folds[0].max()} folds" + (" in sequence" if ff.fit_.sequence is not None else "")
     if len(folds) > 1:
         text += f", {len(folds)} repetitions (medians are shown)"
     return text

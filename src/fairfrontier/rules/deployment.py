@@ -12,6 +12,7 @@ from ..arrays import ArrayLike, FloatArray, IntArray
 from ..data.algorithms import Algorithms
 from ..data.checks import check_capacity, check_integer
 from ..data.messages import shown
+from ..data.row_losses import row_losses
 from ..errors import InputError
 from ..fit import Bounds, Fit, attainable
 from ..frontier.attainable import Attainable
@@ -54,9 +55,10 @@ class Deployment:
     def learned(self) -> FittedLearner:
         """Return the learner fitted on all rows, with what was tuned before."""
         if self._learned is None:
+            whole = self.fit.whole
             self._learned = fit_on_all(
-                self.fit.sample,
-                self.fit.row_losses.dl,
+                whole,
+                row_losses(self.fit.loss, whole.y).dl,
                 learner_of(self.fit),
                 n_jobs=self.fit.options.n_jobs,
                 random_state=self.fit.seeds.rules,

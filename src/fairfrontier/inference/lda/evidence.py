@@ -34,6 +34,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from scipy.special import ndtri
 
 from ...arrays import FloatArray, IntArray
 from ...bootstrap.draws import Drawing, Draws, RuleDraws
@@ -45,6 +46,7 @@ from ..p_values import Decision, combine_repetitions, count_reaching, p_value, s
 from .dependence import added_variance
 from .directions import DirectionBlocks, between, robust_grid
 from .published import PaperParts, paper_parts
+from .sequential import SequentialTest
 from .witness import Witness, gains, make_menu, make_witness, menu_directions
 
 Method = Literal["robust", "sharp", "paper"]
@@ -278,6 +280,22 @@ def _evidence(
         feasibility_t=feasibility_t,
         witness=None if menu is None or j not in setting.improvable else make_witness(function, menu),
         gain_bound=GainBound(blocks.rules[bounding[0]], gain.statistic / root, (gain.statistic + gain.draws) / root),
+    )
+
+
+def sequential_evidence(found: Evidence, test: SequentialTest, method: Method) -> Evidence:
+    """Return the evidence with the sequential test in the place of the robust one; its null law is standard normal."""
+    if method != "robust":
+        return replace(found, robust_p_value=test.p_value)
+    n_boot = len(found.draws)
+    return replace(
+        found,
+        statistic=test.statistic,
+        separation=max(test.statistic, 0.0),
+        direction=test.direction,
+        draws=ndtri((np.arange(n_boot) + 0.5) / n_boot),
+        p_value=test.p_value,
+        robust_p_value=test.p_value,
     )
 
 

@@ -52,8 +52,10 @@ class LDATest(ExplainedResult):
     on gains have level 1 - ``alpha`` for each algorithm by itself.
 
     The alternatives considered select at most a share ``capacity`` of people, if it is given, and keep to the bounds of
-    the fit, if ``bounded``. With several repetitions of the cross-fitting p-values combine them all, the robust test
-    is one of the lottery between their rules, and everything else is of the most central one.
+    the fit, if ``bounded``. ``sequential``: the robust test is that of sequential folds, proven for any learner; its
+    null law is standard normal, and ``draws`` are quantiles of that. With several repetitions of the cross-fitting
+    p-values combine them all, the robust test is one of the lottery between their rules, and everything else is of the
+    most central one.
     """
 
     name: str
@@ -68,6 +70,7 @@ class LDATest(ExplainedResult):
     capacity: float | None = None
     bounded: bool = False
     learner_check: LearnerCheck | None = None
+    sequential: bool = False
 
     @property
     def risk(self) -> FloatArray:
@@ -204,6 +207,7 @@ class LDATest(ExplainedResult):
             "n_boot": len(self.draws),
             "capacity": self.capacity,
             "bounded": self.bounded,
+            "sequential": self.sequential,
             "selection_rate": self.selection_rate,
             "selection_ratio": self.selection_ratio,
             "gain_bound": self.gain_bound,
@@ -235,8 +239,9 @@ class LDATest(ExplainedResult):
         lines = [
             f"Risks: group {r} {self.risk[0]:.4f}, group {b} {self.risk[1]:.4f}, "
             f"gap {self.risk[0] - self.risk[1]:+.4f}.",
-            f"Test ({self.method}): statistic {self.statistic:.3f}, critical value {self.critical_value:.3f} at "
-            f"alpha {self.alpha:g}, p-value {self._adjusted_text(self.p_value, self.p_value_adjusted)}"
+            f"Test ({self.method}{self._proven()}): statistic {self.statistic:.3f}, critical value "
+            f"{self.critical_value:.3f} at alpha {self.alpha:g}, p-value "
+            f"{self._adjusted_text(self.p_value, self.p_value_adjusted)}"
             + (f"; robust p-value {self._robust_text()}" if self.method != "robust" else "")
             + ".",
             *self._finding(),
@@ -250,6 +255,9 @@ class LDATest(ExplainedResult):
             "rows, and is optimistic about an algorithm that was trained on these rows."
         )
         return lines
+
+    def _proven(self) -> str:
+        return ", folds in sequence: proven for any learner" if self.sequential and self.method == "robust" else ""
 
     def _finding(self) -> list[str]:
         """Sentences on the verdict."""
@@ -399,11 +407,12 @@ def judge(
     alpha: float,
     capacity: float | None = None,
     bounded: bool = False,
+    sequential: bool = False,
     checks: Sequence[LearnerCheck | None] | None = None,
 ) -> LDATests:
     """Judge algorithms tested together by their evidence, with Holm's adjustment of both p-values; by name.
 
-    ``checks`` compare the learner with each algorithm.
+    ``checks`` compare the learner with each algorithm; ``sequential``: whether robust p-values are of sequential folds.
     """
     adjusted = holm(np.array([evidence.p_value for evidence in found]))
     robust = holm(np.array([evidence.robust_p_value for evidence in found]))
@@ -421,6 +430,7 @@ def judge(
             capacity=capacity,
             bounded=bounded,
             learner_check=check,
+            sequential=sequential,
         )
         for name, evidence, rates, p, robust_p, check in zip(
             names,
