@@ -306,10 +306,10 @@ def test_presets_run_on_frames_with_categories_and_weights(name, many):
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_growing_search_finds_what_fresh_fits_find(kind, weighted):
     rng = np.random.default_rng(3)
-    X = rng.normal(size=(250, 4))
+    X = rng.normal(size=(400, 4))
     signal = X[:, 0] + X[:, 1] * X[:, 2]
-    z = (signal + rng.normal(size=250) > 0.0).astype(float) if kind == "classes" else signal + rng.normal(size=250)
-    weight = np.where(rng.random(250) < 0.2, 0.0, rng.exponential(size=250)) if weighted else None
+    z = (signal + rng.normal(size=400) > 0.0).astype(float) if kind == "classes" else signal + rng.normal(size=400)
+    weight = np.where(rng.random(400) < 0.2, 0.0, rng.exponential(size=400)) if weighted else None
     family = boosting_family()
     assert family.grows
     seed = np.random.SeedSequence(5)
@@ -317,7 +317,7 @@ def test_growing_search_finds_what_fresh_fits_find(kind, weighted):
     assert found == replace(family, grows=False).tune(X, z, weight, seed)
     # a model grown to a stage predicts what one fitted afresh to that stage does
     first, last = {"model__max_iter": 10}, {"model__max_iter": 40}
-    w = np.ones(250) if weight is None else np.where(weight > 0, weight, 0.1)
+    w = np.ones(400) if weight is None else np.where(weight > 0, weight, 0.1)
     grown = family.fit(X, z, w, seed, {**first, "model__warm_start": True})
     grown.grow(X, z, w, last)
     fresh = family.fit(X, z, w, seed, last)

@@ -330,9 +330,12 @@ def _coded(column: pd.Series, outcomes: Iterable[Any], weight: FloatArray | None
 
 
 def _column(X: Table, name: Any) -> pd.Series:
-    if isinstance(X, pd.DataFrame):
-        return X[name]
-    return pd.Series(np.asarray(X[:, name], dtype=np.float64), copy=False)
+    column: pd.Series = (
+        X[name]
+        if isinstance(X, pd.DataFrame)
+        else pd.Series(np.asarray(X[:, name], dtype=np.float64), copy=False)  # a view
+    )
+    return column
 
 
 def _is_text(column: pd.Series) -> bool:
