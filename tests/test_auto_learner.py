@@ -297,7 +297,9 @@ def test_a_learner_without_candidates_has_its_losses():
 
 
 def test_the_plan_of_an_audit_names_the_candidates():
-    table = pd.DataFrame({"x": np.arange(40.0), "sex": ["f", "m"] * 20, "y": [0, 0, 1, 1] * 10, "d": [0, 1] * 20})
+    table = pd.DataFrame(
+        {"x": np.arange(40) % 13 / 2.0, "sex": ["f", "m"] * 20, "y": [0, 0, 1, 1] * 10, "d": [0, 1] * 20}
+    )
     request = AuditRequest(data="people.csv", outcome="y", group="sex", decision="d")
     line = next(
         line
@@ -322,3 +324,38 @@ def test_a_rule_of_the_default_learner_predicts_frames_with_text():
     rule = ff.rule("utilitarian")
     assert set(np.unique(rule.predict(X))) <= {0, 1}
     assert rule.predict(pd.DataFrame({"x": [9.0, -9.0], "place": ["z", "z"]})).tolist() == [1, 0]
+
+
+def odd_tables(n):
+    """Columns that a table may hold and models may not; rows with odd numbers are held out first."""
+    rng = np.random.default_rng(6)
+    odd = np.arange(n) % 2 == 1
+    many = np.array([f"t{k}" for k in rng.integers(0, 10_000, n)], dtype=object)
+    return {
+        "one level in training": np.where(odd, rng.choice(["a", "b", "c"], n), "a"),
+        "levels never seen in training": np.where(odd, "new", rng.choice(["a", "b"], n)),
+        "codes never seen in training": np.where(odd, 77, rng.integers(1, 5, n)),
+        "all missing": np.full(n, np.nan),
+        "all missing, text": pd.Series([None] * n, dtype=object),
+        "missing in training": np.where(odd, 1.0, np.nan),
+        "two values, others missing": np.where(np.arange(n) < 4, np.arange(n), np.nan),
+        "ten thousand levels": many,
+        "mixed types": pd.Series([1, "a", 2.5, True, None, "1"] * (n // 6), dtype=object),
+        "mixed types with dates": pd.Series(["2024-01-01", 3, None, "x"] * (n // 4), dtype=object),
+    }
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", odd_tables(240))
+def test_odd_columns_give_a_result_with_the_default_learner(name):
+    n = 240
+    rng = np.random.default_rng(7)
+    X = pd.DataFrame({"x": rng.normal(size=n), "odd": odd_tables(n)[name]})
+    y = (X["x"] + rng.normal(size=n) > 0).astype(int)
+    group = rng.choice(["u", "v"], n)
+    options = {"learner_params": {"max_iter": 5}, "n_boot": 99, "random_state": 1}
+    ff = FairFrontier(**options, folds=np.arange(n) % 2).fit(X, y, sensitive_features=group)
+    assert np.isfinite(ff.nuisance_.predictions).all()
+    assert 0.0 < ff.test_lda(rng.integers(0, 2, n)).p_value <= 1.0
+    new = pd.DataFrame({"x": [3.0, -3.0], "odd": pd.Series(["quite new", None], dtype=object)})
+    assert set(ff.rule("utilitarian").predict(new)) <= {0, 1}

@@ -168,3 +168,10 @@ def test_columns_that_cannot_be_split_or_hardly(X):
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     at_levels = BoostedTreesClassifier(max_iter=5, categorical_features=(0,)).fit(np.full((50, 1), np.nan), y)
     np.testing.assert_allclose(at_levels.predict_proba(X[:3] * np.nan), 0.5)
+
+
+def test_more_levels_than_bins_are_refused():
+    X = np.arange(300.0)[:, None]
+    BoostedTreesClassifier(max_iter=1, categorical_features=(0,)).fit(X[:255], np.arange(255) % 2)
+    with pytest.raises(ValueError, match="column 0 has 300 levels; at most 255"):
+        BoostedTreesClassifier(max_iter=1, categorical_features=(0,)).fit(X, np.arange(300) % 2)

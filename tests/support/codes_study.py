@@ -1,8 +1,8 @@
 """Study of integer codes against the same columns as text: verdicts and p-values with the default learner.
 
 Two tables: a generated one with ten coded columns, and the students of the Open University, whose columns of text are
-coded by integers in a random order with gaps. Decisions of the generated table are right more often
-than coins, less so in one group; those about students are a logistic regression's that takes the codes for quantities.
+coded by integers in a random order with gaps. Decisions of the generated table are coins,
+and worse than coins in one group; those about students are a logistic regression's that takes the codes for quantities.
 
     cd tests; python -m support.codes_study 3 STORE.csv
 """
@@ -34,8 +34,7 @@ def generated(n=3000, seed=1):
     score = effect[np.arange(10), level].sum(axis=1)
     group = rng.random(n) < 0.4
     y = (rng.random(n) < expit(score + 0.3 * group)).astype(int)
-    informed = rng.random(n) < np.where(group, 0.3, 0.5)
-    decision = np.where(informed, y, rng.integers(0, 2, n))
+    decision = np.where(group & (rng.random(n) < 0.5), 1 - y, rng.integers(0, 2, n))
     codes = np.array([11, 20, 21, 35, 99])[level]
     return pd.DataFrame(codes, columns=[f"c{j}" for j in range(10)]), y, np.where(group, "a", "b"), decision
 

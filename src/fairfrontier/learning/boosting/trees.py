@@ -12,6 +12,8 @@ from .kernels import bin_numbers, follow_trees, grow_tree
 
 MOST_BINS = 64
 """Most intervals of a column of numbers."""
+MOST_LEVELS = 255
+"""Most levels of a column: bins are bytes, and one of them stands for missing values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Binning:
             if j in levels:
                 thresholds.append(None)
                 n_bins.append(int(present.max(initial=-1.0)) + 1)
+                if n_bins[-1] > MOST_LEVELS:
+                    raise ValueError(f"column {j} has {n_bins[-1]} levels; at most {MOST_LEVELS} can be told apart")
             else:
                 ends = _interval_ends(present)
                 thresholds.append(ends)

@@ -144,14 +144,13 @@ class AutoLearner(Learner):
         """Fit one candidate for one factor, and predict the training rows on inner folds."""
         what, kind = self._find(component)
         outcomes = (rows.dl, rows.group)
-        own = kind.family.knowing(rows.X, outcomes, rows.weight)
+        own = (kind.pooled if what == POOLED else kind.family).knowing(rows.X, outcomes, rows.weight)
         if what == GROUP:
             family, target = with_group_classes(own, rows.n_groups), group_target(rows)
             model, inner = family.fit_validated(rows.X, target, rows.weight, seed, rows.clusters)
             return _ValidatedPart.of((model,), inner, target, rows)
         if what == POOLED:
-            pooled = kind.pooled.knowing(rows.X, outcomes, rows.weight)
-            model, inner = pooled.fit_validated(grouped(rows), rows.dl, rows.weight, seed, rows.clusters)
+            model, inner = own.fit_validated(grouped(rows), rows.dl, rows.weight, seed, rows.clusters)
             return _ValidatedPart.of((model,), inner, rows.dl, rows, pooled=True)
         models, inner = _fit_separately(own, rows, seed)
         return _ValidatedPart.of(models, inner, rows.dl, rows)

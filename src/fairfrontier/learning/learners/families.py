@@ -149,7 +149,7 @@ def boosting_family(
     l2_regularization: float = 1.0,
 ) -> Family:
     """Gradient boosting with small trees; without ``max_iter`` their number is tuned."""
-    options = {
+    options: dict[str, Any] = {
         "max_iter": max_iter or 100,
         "learning_rate": learning_rate,
         "max_leaf_nodes": max_leaf_nodes,
