@@ -66,6 +66,7 @@ def test_errors_have_their_standard_base(name, base):
         "GroupDeterminedWarning",
         "CopiedRowsWarning",
         "DroppedRowsWarning",
+        "ManyFoldsWarning",
         "EmptySetWarning",
         "CapacityWarning",
         "FewDrawsWarning",

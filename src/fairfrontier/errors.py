@@ -17,6 +17,7 @@ __all__ = [
     "GroupDeterminedWarning",
     "InputError",
     "LearnerError",
+    "ManyFoldsWarning",
     "MarginWarning",
     "MissingDependencyError",
     "NotFittedError",
@@ -115,6 +116,10 @@ class FairFrontierWarning(UserWarning):
 
 class WeakLearnerWarning(FairFrontierWarning):
     """A nuisance predicts no better than its mean."""
+
+
+class ManyFoldsWarning(FairFrontierWarning):
+    """So many folds that their dependence may make tests reject too often."""
 
 
 class MarginWarning(FairFrontierWarning):

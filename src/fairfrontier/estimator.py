@@ -48,6 +48,7 @@ from .inference.regions import FrontierRegion
 from .learning import diagnostics
 from .learning.cross_fitting import Nuisance
 from .learning.diagnostics import Diagnostics
+from .learning.folds import warn_of_many_folds
 from .learning.learner_report import LearnerReport, learner_report
 from .learning.learners import read_learner
 from .report.findings import ask
@@ -289,6 +290,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         classes = outcome_labels(outcomes.at(sample.rows), self.positive)
         deployment = Deployment(learned, self._rule_parameters(), classes)
         self._learned, self._deployment, self.outcome_labels_ = learned, deployment, classes
+        if learned.nuisance.folds is not None and learned.sequence is None:
+            warn_of_many_folds(int(learned.nuisance.folds.max()))
         if learned.diagnostics is not None:
             diagnostics.warn(learned.diagnostics, jitter=learned.nuisance.jitter)
         return self
@@ -497,7 +500,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         risks : pair, pairs (k, 2) or mapping, optional
             Known risk pairs instead of decisions.
         method : {"robust", "sharp", "paper"}
-            "robust" holds with any learner and is the only basis of a claim; "sharp" has more power and needs
+            "robust" is the only basis of a claim. It holds for learners whose predictions do not hang on single folds;
+            folds="sequential" is proven for any learner. "sharp" has more power and needs
             a learner that is consistent; "paper" is the published test.
         randomised, threshold
             What values strictly between 0 and 1 mean: chances of being selected, or scores cut above `threshold`.

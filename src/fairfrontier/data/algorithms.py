@@ -155,10 +155,11 @@ def _read_risks(risks: Decisions, limits: Limits, n_obs: int) -> Algorithms:
     rounding = 1e-12 * float(np.abs([low, high]).max())
     outside = (pairs < low - FAR * limits.low_error - rounding) | (pairs > high + FAR * limits.high_error + rounding)
     if outside.any():
+        errors = [limits.low_error.tolist(), limits.high_error.tolist()]
+        beyond = f", or at most {FAR:g} standard errors ({errors[0]} and {errors[1]}) outside" if np.any(errors) else ""
         raise InputError(
             "bad-risks",
-            f"Risks must lie within what the loss allows on these rows, from {low.tolist()} to {high.tolist()}, or at "
-            f"most {FAR:g} standard errors of these outside ({limits.low_error.tolist()}, "
-            f"{limits.high_error.tolist()}); got {pairs[outside.any(axis=1)][0].tolist()}.",
+            f"Risks must lie within what the loss allows on these rows, from {low.tolist()} to {high.tolist()}{beyond}"
+            f"; got {pairs[outside.any(axis=1)][0].tolist()}.",
         )
     return Algorithms(names, np.empty((0, n_obs)), pairs, single)

@@ -1,5 +1,6 @@
 """Folds for cross-fitting: stratified, independent, in sequence, or the user's own."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,13 +9,15 @@ from ..arrays import ArrayLike, FloatArray, IntArray
 from ..data.checks import check_integer
 from ..data.messages import shown
 from ..data.sample import Sample
-from ..errors import InputError
+from ..errors import InputError, ManyFoldsWarning
 
 MIN_GROUP_ROWS = 2
 """Rows of each group that every fold must hold."""
 
 MOST_LISTED = 8
 """Small groups at most that an error lists."""
+MOST_FOLDS = 10
+"""More folds than this are warned of."""
 SCHEMES = ("stratified", "independent", "sequential")
 """How folds may be made."""
 MOST_STRATA = 10
@@ -94,6 +97,23 @@ def make_folds(
 def n_learning_folds(n_folds: int) -> int:
     """How many of the first sequential folds are used for learning only: a fifth."""
     return -(-n_folds // 5)
+
+
+def warn_of_many_folds(n_folds: int, stacklevel: int = 3) -> None:
+    """Warn if there are so many folds that their dependence may matter.
+
+    Where decisions are noise, fold k adds S Z_k to an estimate, S the sign of the sum of the other folds' errors: its
+    variance is 1 + (K - 1)(2 / pi) / sqrt(2 K - 3) times the one that is estimated as if folds were independent.
+    """
+    if n_folds > MOST_FOLDS:
+        factor = 1.0 + (n_folds - 1.0) * (2.0 / np.pi) / np.sqrt(2.0 * n_folds - 3.0)
+        warnings.warn(
+            f"{n_folds} folds: the rules of different folds share most of their training rows, and where decisions are "
+            f"noise the variance of an estimate can be {factor:.1f} times the one that tests use, so that they reject "
+            'too often. Use n_folds of 5 to 10, or folds="sequential", which is proven for any learner.',
+            ManyFoldsWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def sequence_of(sample: Sample, folds: IntArray) -> FoldSequence:
