@@ -240,9 +240,7 @@ def _evidence(
         robust_p_value=robust.p_value,
         feasibility_p_value=feasibility_p,
         feasibility_t=feasibility_t,
-        witness=None
-        if menu is None or j not in setting.improvable
-        else make_witness(function, menu, setting.plug_in, e),
+        witness=witness,
         gain_bound=GainBound(blocks.rules[bounding[0]], gain.statistic / root, (gain.statistic + gain.draws) / root),
     )
 
