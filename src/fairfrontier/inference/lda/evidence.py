@@ -187,13 +187,15 @@ class Setting:
 
     ``risks`` (J + F, 2), of which the first ``n_algorithms`` are estimated from rows; ``reach`` says for each how far
     outside the estimated set it lies, and in which direction. ``improvable`` are the positions of those on which some
-    rule may improve. ``losses`` (J, n) of the algorithms and the directions of ``blocks`` are what is drawn.
+    rule may improve, and ``plug_in`` (M, 2) the risks of the rules of the menu by the plug-in criterion. ``losses``
+    (J, n) of the algorithms and the directions of ``blocks`` are what is drawn.
     """
 
     risks: FloatArray
     n_algorithms: int
     reach: tuple[Extremum, ...]
     improvable: tuple[int, ...]
+    plug_in: FloatArray
     losses: FloatArray
     blocks: DirectionBlocks
 
@@ -238,7 +240,7 @@ def prepare(
         for j, e in enumerate(risks)
         if (improvement_support(e, grid) + h_grid).min() > 0.0 or gains(rules, e).min(axis=1).max() > 0.0
     )
-    return Setting(risks, len(losses), reach, improvable, losses, blocks)
+    return Setting(risks, len(losses), reach, improvable, plug_in.support_set(menu_directions()), losses, blocks)
 
 
 def _evidence(
@@ -265,7 +267,9 @@ def _evidence(
         separation = max(decided.statistic, 0.0)
     else:
         decided, separation, feasibility = paper.decision, paper.separation, paper.feasibility
-    menu = None if rules is None else make_menu(rules, e, e_draws)
+    witness = None
+    if rules is not None and j in setting.improvable:
+        witness = make_witness(function, make_menu(rules, e, e_draws), setting.plug_in, e)
     bounding = blocks.position("bounding", j)
     gain = tests.weakest(bounding)
     return Evidence(
@@ -279,7 +283,7 @@ def _evidence(
         robust_p_value=robust.p_value,
         feasibility_p_value=feasibility_p,
         feasibility_t=feasibility_t,
-        witness=None if menu is None or j not in setting.improvable else make_witness(function, menu),
+        witness=witness,
         gain_bound=GainBound(blocks.rules[bounding[0]], gain.statistic / root, (gain.statistic + gain.draws) / root),
     )
 

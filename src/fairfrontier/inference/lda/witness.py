@@ -91,21 +91,39 @@ def critical(largest: FloatArray, alpha: float) -> float:
     return float(np.quantile(largest, 1.0 - alpha, method="inverted_cdf"))
 
 
-def choose(menu: Menu) -> tuple[int, int, float]:
-    """The mixture, of rules (first, second) with the share of the first, whose smallest lower bound is largest.
+Mixture = tuple[int, int, float]
+"""Positions of two rules of a menu, and the share of the first."""
+
+
+def choose(menu: Menu, plug_in: FloatArray, e_star: FloatArray) -> Mixture:
+    """The mixture whose smallest lower bound is largest, if that is above zero; else that with the best estimates.
+
+    Estimates are those of the plug-in criterion, with risks ``plug_in`` (M, 2), which does not reuse the rows' own
+    outcomes; where its choice fails on the outcomes, these. Bounds hold whichever is chosen.
+    """
+    chosen, worst = largest_smallest(menu.forms - critical(menu.largest, CHOSEN_AT) * menu.errors)
+    if worst > 0.0:
+        return chosen
+    (first, second, share), _ = largest_smallest(forms(plug_in, e_star))
+    if gains_of(share * menu.forms[first] + (1.0 - share) * menu.forms[second]).min() > 0.0:
+        return first, second, share
+    return largest_smallest(menu.forms)[0]
+
+
+def largest_smallest(values: FloatArray) -> tuple[Mixture, float]:
+    """The mixture whose smallest gain, by forms or bounds (M, 6) of rules, is largest, and that gain.
 
     All pairs and shares 0, 0.1, ..., 1 are looked at; single rules win ties.
     """
-    bounds = menu.forms - critical(menu.largest, CHOSEN_AT) * menu.errors
-    first, second = np.triu_indices(len(bounds))
+    first, second = np.triu_indices(len(values))
     best, found = -np.inf, (0, 0, 1.0)
-    rounding = STILL * float(np.abs(menu.forms).max())
+    rounding = STILL * float(np.abs(values).max())
     for share in np.linspace(1.0, 0.0, N_SHARES):
-        worst = gains_of(share * bounds[first] + (1.0 - share) * bounds[second]).min(axis=1)
+        worst = gains_of(share * values[first] + (1.0 - share) * values[second]).min(axis=1)
         k = int(np.argmax(worst))
         if worst[k] > best + rounding:
             best, found = float(worst[k]), (int(first[k]), int(second[k]), float(share))
-    return found
+    return found, best
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -170,9 +188,9 @@ def selection_ratio(rates: FloatArray) -> float:
     return float(rates.min() / rates.max()) if rates.max() > 0.0 else 1.0
 
 
-def make_witness(function: Attainable, menu: Menu) -> Witness:
-    """Choose from a menu the rule, or mixture, with the largest smallest bound, and put together what is said of it."""
-    first, second, share = choose(menu)
+def make_witness(function: Attainable, menu: Menu, plug_in: FloatArray, e_star: FloatArray) -> Witness:
+    """Choose a rule, or a mixture, from a menu and put together what is said of it."""
+    first, second, share = choose(menu, plug_in, e_star)
     pairs = [(first, share), (second, 1.0 - share)]
     used = [(k, weight) for k, weight in pairs if weight > 0.0]
     q, moved = menu_directions(), np.zeros(function.n_obs)
