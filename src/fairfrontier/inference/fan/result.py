@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from ...arrays import FloatArray
 from ...data.checks import check_alpha
@@ -73,7 +72,8 @@ class JointLDATest(ExplainedResult):
     @property
     def statistic(self) -> float:
         """The smallest slack in its standard errors; the null is rejected where it is large."""
-        return float(stats.norm.isf(self.evidence.p_value)) if self.evidence.p_value > 0.0 else np.inf
+        slack, error = self.evidence.slack, self.evidence.standard_error
+        return slack / error if error > 0.0 else float(np.copysign(np.inf, slack)) if slack else 0.0
 
     @property
     def verdict(self) -> Verdict:
