@@ -318,9 +318,7 @@ def test_a_rule_of_the_default_learner_predicts_frames_with_text():
     X = pd.DataFrame({"x": rng.normal(size=n), "place": rng.choice(["a", "b", "c"], n)})
     y = (X["x"] + (X["place"] == "b") + rng.normal(size=n) > 0).astype(int)
     group = rng.choice(["u", "v"], n)
-    ff = FairFrontier(learner="auto", learner_params=FEW_TREES, n_folds=2, n_boot=99, random_state=1).fit(
-        X, y, sensitive_features=group
-    )
+    ff = FairFrontier(learner="auto", n_folds=2, n_boot=99, random_state=1).fit(X, y, sensitive_features=group)
     rule = ff.rule("utilitarian")
     assert set(np.unique(rule.predict(X))) <= {0, 1}
     assert rule.predict(pd.DataFrame({"x": [9.0, -9.0], "place": ["z", "z"]})).tolist() == [1, 0]

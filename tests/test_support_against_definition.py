@@ -9,7 +9,7 @@ from support import plain
 from support.codes import group_codes
 
 from fairfrontier.frontier.plane import unit_circle
-from fairfrontier.frontier.support import build_support_function, make_scores
+from fairfrontier.frontier.support import Scores, build_support_function, make_scores
 from fairfrontier.frontier.sweep import fold_and_sort
 
 pytestmark = pytest.mark.kernels
@@ -99,6 +99,16 @@ def test_line_infimum(case):
     else:
         assert found.value == -np.inf
         assert found.above or found.below
+
+
+def test_a_risk_of_zero_by_rounding_touches_the_line():
+    l0, dl = np.array([0.0, 1.0, 0.0, 1.0, 1.0]), np.array([1.0, -1.0, 1.0, -1.0, -1.0])
+    t = np.array([[0.0, 1.0], [2.0, -1.0], [-2.0, 1.0], [2.0, -2.0], [1.0, 1.0]])
+    weight = np.array([1.0, 1.0, 0.0, 0.8050029237453802, 0.8079407897364937])
+    scores = Scores(l0, dl, t, np.array([0, 1, 1, 1, 1]), weight)
+    found = build_support_function(scores).estimate.line_infimum()
+    assert found.value == pytest.approx(-1.0)
+    assert (found.above, found.below) == (False, False)
 
 
 @settings(max_examples=100, deadline=None)

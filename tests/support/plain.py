@@ -117,14 +117,15 @@ def min_separation(scores, e, grid=40):
 
 def line_infimum(scores):
     """inf over c of h(u1 - c(1, -1)) from the arcs; -inf when an outer arc slopes down for ever."""
-    best = np.inf
-    for first, last, value in pieces(scores, 0.75 * np.pi, 1.75 * np.pi):
+    best, found = np.inf, list(pieces(scores, 0.75 * np.pi, 1.75 * np.pi))
+    size = max(np.abs(value).sum() for *_, value in found)
+    for first, last, value in found:
         if first < np.pi < last:  # c = 0; matters where a single arc spans the whole line
             best = min(best, -value[0])
         for x, outer in ((first, 0.75 * np.pi), (last, 1.75 * np.pi)):
             if abs(x - outer) < 1e-12:
                 slope = value[1] - value[0] if outer < np.pi else value[0] - value[1]
-                if slope < -1e-13 * np.abs(value).sum():  # touching the line counts as crossing it
+                if slope < -1e-13 * size:  # touching the line counts as crossing it
                     return -np.inf
             else:
                 q = np.array([np.cos(x), np.sin(x)])

@@ -388,9 +388,11 @@ def min_on_line(a, b, mu_r, mu_b, v, mirror):  # type: ignore[no-untyped-def]
             value = (s1 * w1 + s2 * w2) / scale
             if value < best:
                 best, best1, best2 = value, s1 / scale, s2 / scale
-    # A slope that is zero up to rounding: the set touches the line, which counts as crossing it.
-    falls_first = outer_first < -SAME_VALUE * (abs(v1_first) + abs(v2_first))
-    falls_last = outer_last < -SAME_VALUE * (abs(w1) + abs(w2))
+    # A slope that is zero up to rounding: the set touches the line, which counts as crossing it. Sums that should be
+    # zero are as inexact as their terms, hence the mirror point.
+    size = abs(mirror[0]) + abs(mirror[1])
+    falls_first = outer_first < -SAME_VALUE * (abs(v1_first) + abs(v2_first) + size)
+    falls_last = outer_last < -SAME_VALUE * (abs(w1) + abs(w2) + size)
     if falls_first or falls_last:
         best = -np.inf
     return best, best1, best2, falls_first, falls_last
