@@ -20,7 +20,6 @@ from .encoding import GroupedTable, NumericColumns, codes_among
 TUNING_FOLDS = 3
 """Folds of the search over a grid of parameters."""
 
-
 Features: TypeAlias = Table | GroupedTable
 """What models are fitted on."""
 
@@ -308,10 +307,7 @@ class Family:
         seed: np.random.SeedSequence,
         clusters: IntArray | None,
     ) -> tuple[Mapping[str, Any], GroupPrediction]:
-        """Return the member of the grid with the smallest cross-validated loss, and its predictions of held-out rows.
-
-        The loss is log loss, or squared error for a regressor.
-        """
+        """Return the member of the grid with the smallest cross-validated loss, and its predictions of held-out rows."""
         w = np.ones(len(z)) if weight is None else weight
         parts = _inner_parts(z, seed, clusters)
         models: list[FittedModel] = []
