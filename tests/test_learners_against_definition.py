@@ -31,8 +31,8 @@ from fairfrontier.learning.learners import (
     resolve_learner,
     simplex_weights,
 )
+from fairfrontier.learning.learners.abilities import cluster_keywords, seeded, weight_keywords
 from fairfrontier.learning.learners.composite import PartiallyLinearLearner, StackLearner
-from fairfrontier.learning.learners.estimators import cluster_keywords, seeded, weight_keywords
 from fairfrontier.learning.learners.families import boosting_family, lasso_family, lasso_model, rows_per_tree
 
 SEED = np.random.SeedSequence(7)

@@ -19,7 +19,7 @@ from fairfrontier.data.declared import Declared, as_declared
 from fairfrontier.data.sample import make_sample
 from fairfrontier.data.suspects import suspects_among
 from fairfrontier.errors import ColumnsWarning, DroppedRowsWarning
-from fairfrontier.learning.learners.estimators import takes_gaps
+from fairfrontier.learning.learners.abilities import takes_gaps
 
 N = 400
 

@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 from ..arrays import BoolArray, IntArray
 from ..errors import InputError, LearnerError
 from .learners import Component, Learner, TrainingRows
-from .learners.estimators import has_gaps
+from .learners.abilities import has_gaps
 
 Progress = Callable[[int, int, str], None]
 """Called with the number of tasks done, their total, and what was done last."""

@@ -10,7 +10,8 @@ import numpy as np
 from ...arrays import FloatArray, IntArray
 from ...data.reading import Table
 from ...errors import InputError
-from .estimators import Family, GroupPrediction, has_gaps, take_rows, weight_keywords
+from .abilities import has_gaps, weight_keywords
+from .estimators import Family, GroupPrediction, take_rows
 
 Component: TypeAlias = int | str
 """A piece of a learner: the code of the group that it models, or a name."""

@@ -1,7 +1,6 @@
 """Fitting single scikit-learn models: seeding, weights, and predictions over observed values."""
 
 import copy
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, overload
@@ -9,20 +8,17 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier
-from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.pipeline import Pipeline
 
 from ...arrays import FloatArray, IntArray
 from ...data.reading import Table
 from ...errors import InputError, LearnerError
 from ..folds import deal_training_rows
+from .abilities import cluster_keywords, seeded, takes_gaps, weight_keywords
 from .encoding import GroupedTable, NumericColumns, codes_among
 
 TUNING_FOLDS = 3
 """Folds of the search over a grid of parameters."""
-
 
 Features: TypeAlias = Table | GroupedTable
 """What models are fitted on."""
@@ -187,8 +183,8 @@ class Family:
         X, z, weight, clusters = _weighted_rows(X, z, weight, clusters)
         encoded = self._encode(X, z, weight)
         if tuning is None and encoded.family.grid and len(np.unique(z)) > 1:
-            tuning = encoded.family._search(encoded.X, z, weight, seed, clusters)[0]
-        return encoded.whole(encoded.family._fit_encoded(encoded.X, z, weight, seed, tuning, clusters))
+            tuning = encoded.family.search(encoded.X, z, weight, seed, clusters)[0]
+        return encoded.whole(encoded.family.fit_encoded(encoded.X, z, weight, seed, tuning, clusters))
 
     def _encode(self, X: Features, z: FloatArray, weight: FloatArray | None) -> "_Encoded":
         """Encode columns once for all models of z: what remains of the family takes numbers."""
@@ -209,7 +205,7 @@ class Family:
         family = replace(self, **({"classifier": None, "regressor": None} | kinds), codes=())
         return _Encoded(family, columns.transform(X), (first[0], columns))
 
-    def _fit_encoded(
+    def fit_encoded(
         self,
         X: Features,
         z: FloatArray,
@@ -250,7 +246,7 @@ class Family:
             return None
         if self.grid:
             encoded = self._encode(X, z, weight)
-            return encoded.family._search(encoded.X, z, weight, seed, clusters)[0]
+            return encoded.family.search(encoded.X, z, weight, seed, clusters)[0]
         if self.tuned_parameters is None:
             return None
         estimator = self.fit(X, z, weight, seed, clusters=clusters).estimator
@@ -277,13 +273,13 @@ class Family:
         encoded = self._encode(rows, v, w)
         family, table = encoded.family, encoded.X
         if self.grid:
-            tuning, inner = family._search(table, v, w, seed, together)
-            model = family._fit_encoded(table, v, w, seed, tuning, together)
+            tuning, inner = family.search(table, v, w, seed, together)
+            model = family.fit_encoded(table, v, w, seed, tuning, together)
         else:
-            model, inner = family._fit_and_hold_out(table, v, w, seed, together)
+            model, inner = family.fit_and_hold_out(table, v, w, seed, together)
         return encoded.whole(model), _spread(inner, used, len(z))
 
-    def _fit_and_hold_out(
+    def fit_and_hold_out(
         self,
         X: Features,
         z: FloatArray,
@@ -293,19 +289,17 @@ class Family:
     ) -> tuple[FittedModel, GroupPrediction]:
         """Fit a model that tunes itself, if it is tuned at all, and predict each row by a model without its fold."""
         keep = {"model__keep_held_out": True} if self.held_out is not None and self.classifier is not None else None
-        model = self._fit_encoded(X, z, weight, seed, keep, clusters)
+        model = self.fit_encoded(X, z, weight, seed, keep, clusters)
         if keep and self.held_out is not None:
             found = self.held_out(model.estimator)
             if found is not None and model.values is not None:
                 return model, GroupPrediction(found @ model.values, model.values, found)
         fixed = None if self.tuned_parameters is None else self.tuned_parameters(model.estimator)
         parts = _inner_parts(z, seed, clusters)
-        models = [
-            self._fit_encoded(*_take(X, z, weight, rows), seed, fixed, _some(clusters, rows)) for rows, _ in parts
-        ]
+        models = [self.fit_encoded(*_take(X, z, weight, rows), seed, fixed, _some(clusters, rows)) for rows, _ in parts]
         return model, _predict_parts(models, parts, X, z)
 
-    def _search(
+    def search(
         self,
         X: Features,
         z: FloatArray,
@@ -313,10 +307,7 @@ class Family:
         seed: np.random.SeedSequence,
         clusters: IntArray | None,
     ) -> tuple[Mapping[str, Any], GroupPrediction]:
-        """Return the member of the grid with the smallest cross-validated loss, and its predictions of held-out rows.
-
-        The loss is log loss, or squared error for a regressor.
-        """
+        """Return the member of the grid with the smallest cross-validated loss, and its predictions of rows held out."""
         w = np.ones(len(z)) if weight is None else weight
         parts = _inner_parts(z, seed, clusters)
         models: list[FittedModel] = []
@@ -328,7 +319,7 @@ class Family:
             else:
                 tuning = {**parameters, **({"model__warm_start": True} if self.grows else {})}
                 models = [
-                    self._fit_encoded(*_take(X, z, weight, train), seed, tuning, _some(clusters, train))
+                    self.fit_encoded(*_take(X, z, weight, train), seed, tuning, _some(clusters, train))
                     for train, _ in parts
                 ]
             inner = _predict_parts(models, parts, X, z)
@@ -399,30 +390,6 @@ def _spread(prediction: GroupPrediction, rows: IntArray, n: int) -> GroupPredict
     return GroupPrediction(mean, prediction.values, probabilities)
 
 
-def takes_gaps(estimator: Any) -> bool:
-    """Whether an estimator takes missing numbers, as far as it says; what prepares columns by itself is trusted."""
-    if isinstance(estimator, Pipeline):
-        for _, step in estimator.steps:
-            if isinstance(step, ColumnTransformer | FeatureUnion | NumericColumns) or "Imputer" in type(step).__name__:
-                return True
-            if not takes_gaps(step):
-                return False
-        return True
-    if estimator is None or isinstance(estimator, str):
-        return True
-    try:
-        says = bool(get_tags(estimator).input_tags.allow_nan)
-    except (AttributeError, TypeError, ValueError):  # not scikit-learn's: it may well
-        return True
-    inner = getattr(estimator, "estimator", None)
-    return says or (inner is not None and takes_gaps(inner))
-
-
-def has_gaps(X: Table) -> bool:
-    """Whether any covariate is missing in any row."""
-    return bool(X.isna().to_numpy().any() if isinstance(X, pd.DataFrame) else np.isnan(X).any())
-
-
 def _encoder_of(estimator: Any) -> str:
     """Return the name of the step of a pipeline that encodes columns; "" if there is none."""
     steps = estimator.steps if isinstance(estimator, Pipeline) else []
@@ -447,45 +414,6 @@ def _take(
 
 def _some(clusters: IntArray | None, rows: IntArray) -> IntArray | None:
     return None if clusters is None else clusters[rows]
-
-
-def seeded(prototype: Any, seed: np.random.SeedSequence) -> Any:
-    """Clone an estimator and set every `random_state` in it, also nested and in shuffling splitters."""
-    estimator = clone(prototype)
-    rng = np.random.default_rng(seed)
-    changes: dict[str, Any] = {}
-    for name, value in sorted(estimator.get_params(deep=True).items()):
-        if name == "random_state" or name.endswith("__random_state"):
-            if value is None or isinstance(value, int | np.integer):
-                changes[name] = int(rng.integers(2**31))
-        elif getattr(value, "shuffle", False) is True and hasattr(value, "split"):
-            splitter = copy.copy(value)
-            splitter.random_state = int(rng.integers(2**31))
-            changes[name] = splitter
-    return estimator.set_params(**changes)
-
-
-def weight_keywords(estimator: Any) -> tuple[str, ...]:
-    """Names under which `estimator.fit` takes sample weights; empty when it takes none."""
-    if isinstance(estimator, Pipeline):
-        *first, (last, model) = estimator.steps
-        inner = tuple(f"{last}__{name}" for name in weight_keywords(model))
-        ours = tuple(f"{name}__sample_weight" for name, step in first if isinstance(step, NumericColumns))
-        return inner + ours if inner else ()
-    if has_fit_parameter(estimator, "sample_weight"):
-        return ("sample_weight",)
-    kinds = [p.kind for p in inspect.signature(estimator.fit).parameters.values()]
-    if inspect.Parameter.VAR_KEYWORD in kinds and hasattr(estimator, "estimator"):
-        return weight_keywords(estimator.estimator)
-    return ()
-
-
-def cluster_keywords(estimator: Any) -> tuple[str, ...]:
-    """Names under which `estimator.fit` takes clusters, for the folds of its own tuning; empty when it takes none."""
-    if isinstance(estimator, Pipeline):
-        last, model = estimator.steps[-1]
-        return tuple(f"{last}__{name}" for name in cluster_keywords(model))
-    return ("clusters",) if has_fit_parameter(estimator, "clusters") else ()
 
 
 def family_of(estimator: Any, max_values: int = 50) -> Family:
