@@ -82,7 +82,7 @@ def _rule(x, scores, sequence, k, between):
         )
         for q in between
     ]
-    return second if x @ (risks[1] - risks[0]) > 0.0 else first
+    return second if x @ (risks[1] - risks[0]) > 1e-9 else first
 
 
 def _kappa(x, scores, sequence, k, loss):

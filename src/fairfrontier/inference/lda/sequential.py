@@ -253,7 +253,7 @@ def _second_is_better(directions: Between, past: FloatArray) -> BoolArray:
         return directions.nearer_second
     risks = past.mean(axis=0)
     change = risks[directions.first + 1] - risks[directions.first]
-    better: BoolArray = (directions.x * change).sum(axis=1) > 0.0
+    better: BoolArray = (directions.x * change).sum(axis=1) > ROUNDING * float(np.abs(risks).max())
     return better
 
 
