@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support import band_study, skew_study
+from support import band_study, distance_cells_study, gains_study, skew_study
 
 pytestmark = pytest.mark.slow
 SAMPLES = 200
@@ -28,3 +28,20 @@ def test_bands_cover_or_a_warning_is_raised():
     unwarned = rates[rates["warned"] < 1.0]
     assert len(unwarned) >= 4
     assert (unwarned["missed"] <= 0.05 + two_errors(0.05)).all()
+
+
+def test_bounds_of_gains_hold_whichever_rule_is_chosen():
+    """In all samples, and in those in which an alternative is shown, where these are at least a fifth."""
+    rates = gains_study.rates(gains_study.run_study(SAMPLES, n_jobs=2))
+    print(rates.T)
+    for _, own in rates.iterrows():
+        assert own["held"] >= 0.95 - two_errors(0.05, own["samples"])
+        if own["shown"] >= 0.2:
+            assert own["held, shown"] >= 0.95 - two_errors(0.05, own["shown"] * SAMPLES)
+
+
+def test_published_distance_cells():
+    cells = distance_cells_study.cells(distance_cells_study.run_study(n_jobs=2))
+    print(cells)
+    assert len(cells) == 24
+    assert cells["z"].abs().max() < 3.5
