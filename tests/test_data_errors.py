@@ -22,7 +22,7 @@ CASES = {
     "length of weights": ("length-mismatch", "sample_weight has 1", {"sample_weight": [1.0]}),
     "length of ids": ("length-mismatch", "ids has 5", {"ids": range(5)}),
     "two columns of y": ("length-mismatch", "shape (4, 2)", {"y": np.zeros((4, 2))}),
-    "frame of groups": ("length-mismatch", "single column", {"g": pl.DataFrame({"g": G})}),
+    "array of groups": ("length-mismatch", "single column", {"g": np.column_stack([G, G])}),
     "number for y": ("length-mismatch", "y must be one column", {"y": 3}),
     "text for groups": ("length-mismatch", "a str", {"g": "abba"}),
     "no y": ("length-mismatch", "NoneType", {"y": None}),

@@ -127,7 +127,9 @@ def going_on():
     """What the examples of the methods go on from: the names of the example of the class."""
     X, y, group = make_liu_molinari(1000, design="skewed", random_state=0)
     ff = fairfrontier.FairFrontier(learner="factored-logit", random_state=0).fit(X, y, sensitive_features=group)
-    return {"X": X, "y": y, "group": group, "ff": ff, "in_use": (X["x2"] > 0.5).astype(int)}
+    region = ["north" if one else ("west", "south")[k % 2] for k, one in enumerate(group)]
+    three = fairfrontier.FairFrontier(learner="factored-logit", random_state=0).fit(X, y, sensitive_features=region)
+    return {"X": X, "y": y, "group": group, "ff": ff, "in_use": (X["x2"] > 0.5).astype(int), "three": three}
 
 
 def test_examples_of_docstrings(going_on):

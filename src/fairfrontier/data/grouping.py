@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
 from ..arrays import ArrayLike
 from ..errors import InputError
@@ -98,8 +97,10 @@ def merge_labels(
 
 def refuse_blanks(column: Column, name: str) -> None:
     """Refuse labels that differ by blanks only: they are likely to be the same group."""
-    present = pd.unique(column.at(np.flatnonzero(~column.missing)))
-    labels = [str(label) for label in present if isinstance(label, str)]
+    values = column.at(np.flatnonzero(~column.missing))
+    if values.dtype.kind not in "OU":
+        return
+    labels = dict.fromkeys(str(label) for label in values if isinstance(label, str))
     seen: dict[str, str] = {}
     for label in labels:
         other = seen.setdefault(" ".join(label.split()), label)
