@@ -307,7 +307,7 @@ class Family:
         seed: np.random.SeedSequence,
         clusters: IntArray | None,
     ) -> tuple[Mapping[str, Any], GroupPrediction]:
-        """Return the member of the grid with the smallest cross-validated loss, and its predictions of rows held out."""
+        """Return the member of the grid of smallest cross-validated loss, and its predictions on held-out rows."""
         w = np.ones(len(z)) if weight is None else weight
         parts = _inner_parts(z, seed, clusters)
         models: list[FittedModel] = []
