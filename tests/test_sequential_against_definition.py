@@ -33,7 +33,9 @@ def test_statistics_are_those_of_the_definition(kind, lottery):
     spread = float(np.ptp([scores.l0, scores.l0 + scores.dl, loss]))
     sizes = (1.0, max(spread, 1.0))
     everything = next(directions_between(grid, float(moments.units.sum())))
-    at = rng.choice(len(everything.x), 12)
+    # two directions of the grid may be the same up to rounding: which one is nearer has no meaning there
+    wide = np.linalg.norm(np.diff(grid, axis=0), axis=1) > 1e-9
+    at = rng.choice(np.flatnonzero(wide[everything.first]), 12)
     some = Between(everything.x[at], everything.first[at], everything.nearer_second[at])
     found = statistics_at(some, moments, moments.algorithms[0], noise, sizes)
     expected = [
