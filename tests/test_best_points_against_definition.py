@@ -88,7 +88,7 @@ def test_other_steps_held_rules_other_arcs_and_the_whole_circle(case, reach, hel
         assert (point.n_obs, point.step) == (80, step)
     (t_r, d_r), (t_b, d_b) = found[0].test(CANDIDATES_R), found[1].test(CANDIDATES_B)
     for j in range(len(CANDIDATES_R)):
-        statistic, draws = plain_test(case.context, CANDIDATES_R[j], CANDIDATES_B[j], grids, step, held)
+        statistic, draws = plain_test(case.context, CANDIDATES_R[j], CANDIDATES_B[j], grids, step, held, False)
         assert t_r[j] + t_b[j] == pytest.approx(statistic, abs=1e-9)
         np.testing.assert_allclose(d_r[j] + d_b[j], draws, rtol=0, atol=1e-8)
 
@@ -286,7 +286,7 @@ def test_any_sample_by_plain_loops(sample):
     np.testing.assert_array_equal(statistic, point.statistic(points))
     for e, t, d in zip(points, statistic, draws, strict=True):
         expected, plain_draws = plain_part(
-            e, point.u, point.q, point.h, point.z.T, point.n_obs, point.step, not point.published
+            e, point.u, point.q, point.h, point.z.T, point.n_obs, point.step, point.published
         )
         size = np.sqrt(point.n_obs) * (np.abs(e).sum() + np.abs(point.h).max())
         assert t == pytest.approx(expected, abs=1e-13 * size)
