@@ -164,8 +164,8 @@ def test_an_estimated_regret_is_added_to_estimates_and_draws(directions):
         for j, e in enumerate(points):
             excess = q @ e - h
             statistic[j] += root * (max(excess.max(), 0) + max(h[-1] - u @ e, 0))
-            moved = (excess - step * z).max(axis=1) - excess.max()
-            draws[j] += np.maximum(moved, 0) / step + np.maximum(z[:, -1], 0)
+            moved = np.maximum((excess - step * z).max(axis=1), 0) - max(excess.max(), 0)
+            draws[j] += moved / step + np.maximum(z[:, -1], 0)
     np.testing.assert_allclose(tests.statistic, statistic, rtol=0, atol=1e-9)
     np.testing.assert_allclose(tests.draws, draws, rtol=0, atol=1e-8)
 
