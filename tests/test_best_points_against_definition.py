@@ -88,7 +88,7 @@ def test_other_steps_held_rules_other_arcs_and_the_whole_circle(case, reach, hel
         assert (point.n_obs, point.step) == (80, step)
     (t_r, d_r), (t_b, d_b) = found[0].test(CANDIDATES_R), found[1].test(CANDIDATES_B)
     for j in range(len(CANDIDATES_R)):
-        statistic, draws = plain_test(case.context, CANDIDATES_R[j], CANDIDATES_B[j], grids, step, held)
+        statistic, draws = plain_test(case.context, CANDIDATES_R[j], CANDIDATES_B[j], grids, step, held, False)
         assert t_r[j] + t_b[j] == pytest.approx(statistic, abs=1e-9)
         np.testing.assert_allclose(d_r[j] + d_b[j], draws, rtol=0, atol=1e-8)
 
@@ -164,8 +164,8 @@ def test_an_estimated_regret_is_added_to_estimates_and_draws(directions):
         for j, e in enumerate(points):
             excess = q @ e - h
             statistic[j] += root * (max(excess.max(), 0) + max(h[-1] - u @ e, 0))
-            moved = (excess - step * z).max(axis=1) - excess.max()
-            draws[j] += np.maximum(moved, 0) / step + np.maximum(z[:, -1], 0)
+            moved = np.maximum((excess - step * z).max(axis=1), 0) - max(excess.max(), 0)
+            draws[j] += moved / step + np.maximum(z[:, -1], 0)
     np.testing.assert_allclose(tests.statistic, statistic, rtol=0, atol=1e-9)
     np.testing.assert_allclose(tests.draws, draws, rtol=0, atol=1e-8)
 
@@ -286,7 +286,7 @@ def test_any_sample_by_plain_loops(sample):
     np.testing.assert_array_equal(statistic, point.statistic(points))
     for e, t, d in zip(points, statistic, draws, strict=True):
         expected, plain_draws = plain_part(
-            e, point.u, point.q, point.h, point.z.T, point.n_obs, point.step, not point.published
+            e, point.u, point.q, point.h, point.z.T, point.n_obs, point.step, point.published
         )
         size = np.sqrt(point.n_obs) * (np.abs(e).sum() + np.abs(point.h).max())
         assert t == pytest.approx(expected, abs=1e-13 * size)

@@ -33,33 +33,36 @@ def drawn_values(scores, multipliers, q, held):
     return q[:, 0] * means[0] + q[:, 1] * means[1]
 
 
-def plain_part(e, u, q, h, z, n, step, held=False):
+def plain_part(e, u, q, h, z, n, step, published=True):
     """T and its draws for one point: directions (K, 2), h (K,) and z (B, K), of which the last belong to u itself.
 
-    With rules held, as in our own procedures, the change of the maximum counts where it is positive; else as published.
+    Unless as published, as in our own procedures, the change of the maximum counts where it is positive.
     """
     excess = [x @ e - h[k] for k, x in enumerate(q)]
     statistic = np.sqrt(n) * (max(max(excess), 0.0) + max(h[-1] - u @ e, 0.0))
     draws = []
     for z_b in z:
         moved = max(excess[k] - step * z_b[k] for k in range(len(q)))
-        change = max(moved - max(excess), 0.0) if held else max(moved, 0.0) - max(max(excess), 0.0)
+        change = max(moved, 0.0) - max(max(excess), 0.0) if published else max(moved - max(excess), 0.0)
         draws.append(change / step + max(z_b[-1], 0.0))
     return statistic, np.array(draws)
 
 
-def plain_point(context, e, u, q, step, held=False):
-    """T and draws for one point that u is to support, from the rows and the random multipliers."""
+def plain_point(context, e, u, q, step, held=False, published=None):
+    """T and draws for one point that u is to support, from the rows and the random multipliers.
+
+    Draws are the published ones unless rules are held.
+    """
     scores, n = context.function.scores, context.function.n_obs
     multipliers = plain.weights_of_draws(context.function, context.n_boot, context.seed)
     h = rule_values(scores, q)
     z = np.array([np.sqrt(n) * (drawn_values(scores, m, q, held) - h) for m in multipliers])
-    return plain_part(e, u, q, h, z, n, step, held)
+    return plain_part(e, u, q, h, z, n, step, not held if published is None else published)
 
 
-def plain_test(context, R, B_, grids, step, held=False):
+def plain_test(context, R, B_, grids, step, held=False, published=None):
     """T(R, B) and draws for one pair: the sums of its two parts."""
-    parts = [plain_point(context, e, u, q, step, held) for e, u, q in zip((R, B_), U, grids, strict=True)]
+    parts = [plain_point(context, e, u, q, step, held, published) for e, u, q in zip((R, B_), U, grids, strict=True)]
     return sum(t for t, _ in parts), sum(d for _, d in parts)
 
 
