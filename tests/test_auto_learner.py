@@ -1,5 +1,6 @@
 """Pooled learners and the default one: plain transcriptions, honesty towards held-out rows, and their report."""
 
+import io
 import pickle
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from fairfrontier import FairFrontier
+from fairfrontier import FairFrontier, FrontierRule
 from fairfrontier.audit import AuditRequest, make_plan
 from fairfrontier.audit.table import TableFile
 from fairfrontier.data.sample import make_sample
@@ -175,7 +177,7 @@ def test_candidates_are_weighted_by_their_inner_errors(n_groups):
         )
 
     member = (data.group[:, None] == np.arange(n_groups)).astype(float)
-    inner = np.column_stack([shares(part.inner)[:, :-1].ravel() for part in (logit, trees)])
+    inner = np.column_stack([shares(part.basis.inner)[:, :-1].ravel() for part in (logit, trees)])
     a = plain_weights(inner, member[:, :-1].ravel(), np.ones(inner.shape[0]))
     p = a[0] * shares(logit.predictions[0]) + a[1] * shares(trees.predictions[0])
     np.testing.assert_allclose(prediction.group_probabilities, p, atol=1e-3)
@@ -183,13 +185,13 @@ def test_candidates_are_weighted_by_their_inner_errors(n_groups):
     for g in range(n_groups):
         own = data.group == g
         weight = np.where(own, 1.0, min(1.0, ROWS_OF_OTHERS / (~own).sum()))
-        b = plain_weights(np.column_stack([parts[name].inner.mean for name in within]), data.dl, weight)
+        b = plain_weights(np.column_stack([parts[name].basis.inner.mean for name in within]), data.dl, weight)
         expected = p[:, g] * sum(w * parts[name].predictions[g].mean for w, name in zip(b, within, strict=True))
         np.testing.assert_allclose(prediction.groups[g].mean, expected, atol=2e-3)
         scores = {score.name: score for score in prediction.candidates if score.code == g}
         assert list(scores) == within
         for name in within:
-            loss = np.mean([log_loss_of(parts[name].inner, i, data.dl[i]) for i in np.flatnonzero(own)])
+            loss = np.mean([log_loss_of(parts[name].basis.inner, i, data.dl[i]) for i in np.flatnonzero(own)])
             assert scores[name].loss == pytest.approx(loss, abs=1e-12)
 
 
@@ -234,6 +236,51 @@ def test_a_group_with_a_single_outcome_in_training():
     # models of group 1 alone say -1; the pooled ones may differ
     assert (prediction.groups[1].mean <= 0.0).mean() > 0.9
     assert (np.abs(prediction.groups[1].mean) <= share + 1e-12).all()
+
+
+@pytest.mark.parametrize("constant", [0.1, -0.7])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_group_with_a_constant_loss_difference_of_any_size(constant, weighted):
+    data = rows(203, weighted=weighted)
+    data.dl[:] = np.where(data.dl > 0, 0.1, -0.7)
+    data.dl[data.group == 1] = constant
+    learner = auto_of_two()
+    for name, seed in zip(learner.components(2), child_seeds(SEED, 6), strict=True):
+        if not name.startswith("separate"):
+            continue
+        inner = learner.fit(name, data, seed).basis.inner
+        used = data.group == 1 if data.weight is None else (data.group == 1) & (data.weight > 0)
+        assert (inner.mean[used] == constant).all()
+        assert (log_loss(inner, data.dl)[used] == 0.0).all()
+    found = fit_learner(learner, data, SEED).predict(data.X)
+    assert np.isfinite(found.delta_theta).all()
+    assert all(np.isfinite(score.loss) for score in found.candidates)
+
+
+def test_a_fold_with_a_constant_loss_difference_has_its_value():
+    z = np.array([0.1] * 30 + [-0.7])  # without its fold, the only -0.7 is missing in training
+    X = np.random.default_rng(0).normal(size=(31, 2))
+    _, inner = family().fit_validated(X, z, None, SEED)
+    assert np.isin(inner.values, [0.1, -0.7]).all()
+    np.testing.assert_allclose(inner.probabilities.sum(axis=1), 1.0)
+    assert log_loss(inner, z)[:30].max() < 1.0
+
+
+def test_codes_reach_an_encoder_that_is_not_the_first_step():
+    X = np.column_stack([np.random.default_rng(0).normal(size=60), np.arange(60) % 3])
+    z = np.where(X[:, 0] > 0, 1.0, -1.0)
+    steps = [("same", FunctionTransformer()), ("columns", NumericColumns()), ("model", LOGIT)]
+    for codes in ((), (1,)):
+        model = Family(Pipeline(steps), None, codes=codes).fit(X, z, None, SEED)
+        levels = model.estimator.named_steps["columns"].levels_
+        assert [column.name for column in levels] == list(codes)
+
+
+def test_a_group_whose_rows_all_have_no_weight():
+    data = rows(120, weighted=True)
+    data.dl[:] = np.where(data.dl > 0, -0.1, -0.7)  # what a fit without rows says, 0, is not among them
+    data.weight[:] = np.where(data.group == 1, 0.0, 1.0)
+    assert np.isfinite(fit_learner(auto_of_two(), data, SEED).predict(data.X).delta_theta).all()
 
 
 @pytest.fixture(scope="module")
@@ -322,6 +369,47 @@ def test_a_rule_of_the_default_learner_predicts_frames_with_text():
     rule = ff.rule("utilitarian")
     assert set(np.unique(rule.predict(X))) <= {0, 1}
     assert rule.predict(pd.DataFrame({"x": [9.0, -9.0], "place": ["z", "z"]})).tolist() == [1, 0]
+
+
+class ArraysSeen(pickle.Pickler):
+    """Notes the shape of every array that is pickled."""
+
+    def __init__(self, file):
+        super().__init__(file)
+        self.shapes = []
+
+    def persistent_id(self, obj):
+        if isinstance(obj, np.ndarray):
+            self.shapes.append(obj.shape)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_rule_of_the_default_learner_carries_no_training_row():
+    n = 211  # a number that no other array happens to have
+    rng = np.random.default_rng(4)
+    X, group = rng.normal(size=(n, 2)), rng.integers(0, 2, n)
+    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
+    rule = FrontierRule(weights="utilitarian", learner="auto", learner_params={"max_iter": 5}, random_state=0)
+    rule.fit(X, y, sensitive_features=group)
+    file = io.BytesIO()
+    seen = ArraysSeen(file)
+    seen.dump(rule)
+    assert len(seen.shapes) > 10
+    assert not [shape for shape in seen.shapes if n in shape or n * 2 in shape]
+    again = pickle.loads(pickle.dumps(rule))
+    np.testing.assert_array_equal(again.decision_function(X), rule.decision_function(X))
+
+
+def test_weights_are_the_same_before_and_after_training_rows_are_left_behind():
+    data, new = rows(150), rows(20, seed=3).X
+    learner = auto_of_two()
+    parts = {
+        name: learner.fit(name, data, seed) for name, seed in zip(learner.components(2), child_seeds(SEED, 6), strict=True)
+    }
+    before = learner.combine({name: part.predict(new) for name, part in parts.items()})
+    after = fit_learner(learner, data, SEED).predict(new)
+    np.testing.assert_array_equal(before.delta_theta, after.delta_theta)
+    assert before.candidates == after.candidates
 
 
 def odd_tables(n):

@@ -52,8 +52,8 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         coefficients to zero down to 1/1000 of it (1/100 with no more rows than features). The path ends early
         once the deviance explained has stopped growing or exceeds 0.999.
     n_tuning_folds : int, default 10
-        Folds of the cross-validation, drawn at random within each class. With clusters there are at most as many
-        folds as clusters.
+        Folds of the cross-validation, drawn at random within each class. There are at most as many folds as rows,
+        or as clusters.
     tol : float, default 1e-6
         Largest violation of a first-order condition, as a share of the smallest penalty that sets all
         coefficients to zero (or 1/100 of the penalty used, if that is less).
@@ -168,7 +168,7 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             converged = self._descend(problem, self.penalty_) if given else self._fit_tuned(problem, together)
             coefficient, self.n_iter_ = problem.coefficient, problem.n_iter
             if self.adaptive:
-                coefficient, settled = self._fit_again(problem)
+                coefficient, settled = self._fit_again(design, coefficient)
                 converged = converged and settled
             if not converged:
                 warnings.warn(
@@ -195,9 +195,9 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         fold = _stratified_folds(design.label, self.n_tuning_folds, generator, clusters)
         path, converged = _solution_path(problem, penalties, path_tol)
         self.penalties_ = penalties[: len(path)]
-        folds = [_HeldOut(design, fold == m, self.max_iter) for m in range(fold.max() + 1)]
-        for held in folds:
-            converged = held.descend(self.penalties_, path_tol) and converged
+        folds = [_HeldOut(design, fold == m) for m in range(fold.max() + 1)]
+        for held in folds:  # one by one: each copies the other rows for as long as it is fitted
+            converged = held.descend(self.penalties_, path_tol, self.max_iter) and converged
         counted = sum(held.counted_weight for held in folds)
         loss = np.sum([held.loss for held in folds], axis=0)
         self.cv_log_loss_ = loss / counted if counted > 0.0 else np.full(len(path), np.nan)
@@ -212,21 +212,22 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _predict_held_out(self, held: "_HeldOut", best: int) -> FloatArray:
         """Class probabilities of the rows of a fold by the fit of the others, at one of the penalties tried."""
+        if len(held.present) == 1:
+            return np.ones((len(held.rows), 1))
         coefficient = held.path[best]
-        if self.adaptive and len(held.present) > 1:
-            held.problem.move_to(coefficient)
-            coefficient, _ = self._fit_again(held.problem)
+        if self.adaptive:
+            coefficient, _ = self._fit_again(held.others(), coefficient)
         return held.probabilities(coefficient)
 
-    def _fit_again(self, first: PenalisedLoss) -> tuple[FloatArray, bool]:
-        """Return the coefficients of the adaptive lasso, and whether their fit converged."""
+    def _fit_again(self, design: Design, first: FloatArray) -> tuple[FloatArray, bool]:
+        """Return the coefficients of the adaptive lasso after a first fit, and whether their fit converged."""
         # s_j = max_k b_kj - min_k b_kj; penalising |b| / s is penalising |u| with b = s u
-        spread = np.ptp(first.coefficient[:, 1:], axis=0)
-        second = PenalisedLoss(first.design.scaled(spread), self.max_iter)
+        spread = np.ptp(first[:, 1:], axis=0)
+        second = PenalisedLoss(design.scaled(spread), self.max_iter)
         # 2 / n with n = (sum w)^2 / sum w^2, and sum w = 1
-        converged = self._descend(second, 2.0 * float((first.design.weight**2).sum()))
+        converged = self._descend(second, 2.0 * float((design.weight**2).sum()))
         self.n_iter_ += second.n_iter
-        coefficient = np.zeros_like(first.coefficient)
+        coefficient = np.zeros_like(first)
         coefficient[:, 0] = second.coefficient[:, 0]
         used = np.flatnonzero(spread)
         coefficient[:, 1 + used] = spread[used] * second.coefficient[:, 1:]
@@ -302,41 +303,44 @@ def _solution_path(problem: PenalisedLoss, penalties: FloatArray, tol: float) ->
 class _HeldOut:
     """A fold of the cross-validation: the fit of the other rows along the penalties, and the loss of its own.
 
-    Rows of a class that the other rows lack are not counted.
+    Rows of a class that the other rows lack are not counted. No copy of rows is kept.
     """
 
-    def __init__(self, design: Design, held_out: BoolArray, max_iter: int) -> None:
+    def __init__(self, design: Design, held_out: BoolArray) -> None:
         self.design, self.rows = design, np.flatnonzero(held_out)
         self.present = np.unique(design.label[~held_out])
         self.counted = np.flatnonzero(held_out & np.isin(design.label, self.present))
-        self.weight = design.weight[self.counted]
-        self.counted_weight = float(self.weight.sum())
-        self.problem = PenalisedLoss(design.subset(~held_out), max_iter)
+        self.counted_weight = float(design.weight[self.counted].sum())
         self.path: list[FloatArray] = []
         self.loss = np.zeros(0)
 
-    def descend(self, penalties: FloatArray, tol: float) -> bool:
+    def others(self) -> Design:
+        """Return a copy of the rows outside the fold."""
+        keep = np.ones(len(self.design.label), dtype=bool)
+        keep[self.rows] = False
+        return self.design.subset(keep)
+
+    def descend(self, penalties: FloatArray, tol: float, max_iter: int) -> bool:
         """Fit at decreasing penalties; keep the solutions and the summed losses; return whether all converged."""
         self.loss = np.zeros(len(penalties))
-        if len(self.present) == 1 or len(self.counted) == 0:
-            self.path = [self.problem.coefficient] * len(penalties)
+        if len(self.present) == 1:
             return True
+        problem = PenalisedLoss(self.others(), max_iter)
         columns = np.ascontiguousarray(self.design.columns[:, self.counted])
+        weight = self.design.weight[self.counted]
         label = np.searchsorted(self.present, self.design.label[self.counted])
         scores = np.empty((len(self.present), len(self.counted)))
         probability = np.empty_like(scores)
         converged = True
         for i, penalty in enumerate(penalties):
-            converged = self.problem.minimise(penalty, tol) and converged
-            linear_scores(columns, self.problem.coefficient, scores)
-            self.loss[i] = log_loss(scores, label, self.weight, probability)
-            self.path.append(self.problem.coefficient.copy())
+            converged = problem.minimise(penalty, tol) and converged
+            linear_scores(columns, problem.coefficient, scores)
+            self.loss[i] = log_loss(scores, label, weight, probability)
+            self.path.append(problem.coefficient.copy())
         return converged
 
     def probabilities(self, coefficient: FloatArray) -> FloatArray:
         """Class probabilities (m, K) of all rows of the fold, for the classes that the other rows have."""
-        if len(self.present) == 1:
-            return np.ones((len(self.rows), 1))
         scores = np.empty((len(self.present), len(self.rows)))
         linear_scores(np.ascontiguousarray(self.design.columns[:, self.rows]), coefficient, scores)
         return np.ascontiguousarray(softmax(scores, axis=0).T)
@@ -345,19 +349,16 @@ class _HeldOut:
 def _stratified_folds(
     label: IntArray, n_folds: int, generator: np.random.Generator, clusters: IntArray | None = None
 ) -> IntArray:
-    """Return a fold number per row, the rows of each class spread as evenly as possible; clusters stay together."""
+    """Return a fold number per row, the rows of each class spread as evenly as possible; clusters stay together.
+
+    There are at most as many folds as rows.
+    """
     if clusters is not None:
         return deal_training_rows(label, n_folds, generator, clusters)
-    if len(label) < n_folds:
-        raise InputError(
-            "bad-folds",
-            f"{n_folds} tuning folds need as many rows of positive weight, but there are {len(label)}; "
-            "lower n_tuning_folds or give a penalty.",
-        )
     shuffled = generator.permutation(len(label))
     by_class = shuffled[np.argsort(label[shuffled], kind="stable")]
     fold = np.empty(len(label), dtype=np.intp)
-    fold[by_class] = np.arange(len(label)) % n_folds
+    fold[by_class] = np.arange(len(label)) % min(n_folds, len(label))
     return fold
 
 

@@ -1,7 +1,7 @@
 """The default learner: candidates for each factor, weighted by their errors on inner folds of the training rows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from .base import (
     with_group_classes,
 )
 from .composite import mixture, simplex_weights
-from .estimators import Family, FittedModel, GroupPrediction, log_loss
+from .estimators import Family, FittedModel, GroupPrediction, log_loss, probabilities_of
 from .pooled import grouped, predict_each_group
 
 ROWS_OF_OTHERS = 200
@@ -51,6 +51,57 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the weight of one component rests on.
+
+    Attributes
+    ----------
+    inner : GroupPrediction
+        At the training rows (for the loss difference within a row's own group), each predicted by a model that has not
+        seen it.
+    target : (n_train,) array
+        What ``inner`` predicts.
+    group : (n_train,) integer array
+        Groups of the training rows.
+    n_groups : int
+        Number of groups.
+    weight : (n_train,) array
+        Weights of the training rows.
+    """
+
+    inner: GroupPrediction
+    target: FloatArray
+    group: IntArray
+    n_groups: int
+    weight: FloatArray
+
+    @classmethod
+    def of(cls, inner: GroupPrediction, target: FloatArray, rows: TrainingRows) -> "Evidence":
+        """Keep of the training rows what the weights of candidates need."""
+        weight = np.ones(len(target)) if rows.weight is None else rows.weight
+        return cls(inner, target, rows.group, rows.n_groups, weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """Weights of all candidates.
+
+    Attributes
+    ----------
+    of_group : (k,) array
+        Of the models of the group.
+    of_loss : (G, 2 k) array
+        Of the models of the loss difference, for each group.
+    scores : tuple of CandidateScore
+        How each of them did.
+    """
+
+    of_group: FloatArray
+    of_loss: FloatArray
+    scores: tuple[CandidateScore, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Validated:
     """What one component predicts.
 
@@ -58,22 +109,12 @@ class Validated:
     ----------
     predictions : tuple of GroupPrediction
         At the rows asked for: of the group, or of the loss difference within each group.
-    inner : GroupPrediction
-        The same at the training rows (for the loss difference within a row's own group), each predicted by a model that
-        has not seen it.
-    target : (n_train,) array
-        What ``inner`` predicts.
-    group : (n_train,) integer array
-        Groups of the training rows.
-    weight : (n_train,) array
-        Their weights.
+    basis : Evidence or Weighing
+        What its weight rests on, or the weights of all components.
     """
 
     predictions: tuple[GroupPrediction, ...]
-    inner: GroupPrediction
-    target: FloatArray
-    group: IntArray
-    weight: FloatArray
+    basis: Evidence | Weighing
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,33 +122,16 @@ class _ValidatedPart:
     """Fitted models of one component: one, one for each group, or one of all groups."""
 
     models: tuple[FittedModel, ...]
-    pooled_groups: int | None
-    inner: GroupPrediction
-    target: FloatArray
-    group: IntArray
-    weight: FloatArray
-
-    @classmethod
-    def of(
-        cls,
-        models: tuple[FittedModel, ...],
-        inner: GroupPrediction,
-        target: FloatArray,
-        rows: TrainingRows,
-        *,
-        pooled: bool = False,
-    ) -> "_ValidatedPart":
-        """Keep of the training rows what the weights of candidates need."""
-        weight = np.ones(len(target)) if rows.weight is None else rows.weight
-        return cls(models, rows.n_groups if pooled else None, inner, target, rows.group, weight)
+    basis: Evidence | Weighing
+    pooled_groups: int | None = None
 
     def predict(self, X: Table) -> Validated:
-        """Predict at the rows of X, and hand on the inner predictions."""
+        """Predict at the rows of X, and hand on what the weights rest on."""
         if self.pooled_groups is not None:
             found = predict_each_group(self.models[0], X, self.pooled_groups)
         else:
             found = tuple(model.predict(X) for model in self.models)
-        return Validated(found, self.inner, self.target, self.group, self.weight)
+        return Validated(found, self.basis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,34 +172,50 @@ class AutoLearner(Learner):
         if what == GROUP:
             family, target = with_group_classes(own, rows.n_groups), group_target(rows)
             model, inner = family.fit_validated(rows.X, target, rows.weight, seed, rows.clusters)
-            return _ValidatedPart.of((model,), inner, target, rows)
+            return _ValidatedPart((model,), Evidence.of(inner, target, rows))
         if what == POOLED:
             model, inner = own.fit_validated(grouped(rows), rows.dl, rows.weight, seed, rows.clusters)
-            return _ValidatedPart.of((model,), inner, rows.dl, rows, pooled=True)
+            return _ValidatedPart((model,), Evidence.of(inner, rows.dl, rows), rows.n_groups)
         models, inner = _fit_separately(own, rows, seed)
-        return _ValidatedPart.of(models, inner, rows.dl, rows)
+        return _ValidatedPart(models, Evidence.of(inner, rows.dl, rows))
+
+    def settled(self, parts: Mapping[Component, Any]) -> Mapping[Component, Any]:
+        """Weigh the candidates, and keep the weights instead of what they rest on."""
+        weighing = self._weigh(parts)
+        return {name: replace(part, basis=weighing) for name, part in parts.items()}
 
     def combine(self, parts: Mapping[Component, Any]) -> Prediction:
-        """Weigh the candidates of each factor, and multiply the factors."""
-        of_group: dict[str, Validated] = {kind.name: parts[f"{GROUP} {kind.name}"] for kind in self.candidates}
-        of_loss: dict[str, Validated] = {name: parts[name] for name in self.candidate_names}
-        n_groups = len(next(iter(of_loss.values())).predictions)
-        weights = _weights_of_group(list(of_group.values()), n_groups)
+        """Weigh the candidates of each factor, if they are not weighed yet, and multiply the factors."""
+        of_group: list[Validated] = [parts[f"{GROUP} {kind.name}"] for kind in self.candidates]
+        of_loss: list[Validated] = [parts[name] for name in self.candidate_names]
+        n_groups = len(of_loss[0].predictions)
+        weighing = self._weigh(parts)
         p = np.sum(
             [
-                w * group_probabilities(c.predictions[0], n_groups)
-                for w, c in zip(weights, of_group.values(), strict=True)
+                w * group_probabilities(part.predictions[0], n_groups)
+                for w, part in zip(weighing.of_group, of_group, strict=True)
             ],
             axis=0,
         )
-        scores = _scores(of_group, weights, None)
         groups = []
-        for code in range(n_groups):
-            weights = _weights_of_loss(list(of_loss.values()), code)
-            within = mixture([part.predictions[code] for part in of_loss.values()], weights)
+        for code, weights in enumerate(weighing.of_loss):
+            within = mixture([part.predictions[code] for part in of_loss], weights)
             groups.append(group_product(p[:, code], within))
-            scores += _scores(of_loss, weights, code)
-        return Prediction(tuple(groups), p, candidates=tuple(scores))
+        return Prediction(tuple(groups), p, candidates=weighing.scores)
+
+    def _weigh(self, parts: Mapping[Component, Any]) -> Weighing:
+        """Return the weights of all candidates, found from their errors at the training rows unless known already."""
+        known = next(iter(parts.values())).basis
+        if isinstance(known, Weighing):
+            return known
+        of_group: dict[str, Evidence] = {kind.name: parts[f"{GROUP} {kind.name}"].basis for kind in self.candidates}
+        of_loss: dict[str, Evidence] = {name: parts[name].basis for name in self.candidate_names}
+        weights = _weights_of_group(list(of_group.values()))
+        scores = _scores(of_group, weights, None)
+        each = [_weights_of_loss(list(of_loss.values()), code) for code in range(known.n_groups)]
+        for code, own in enumerate(each):
+            scores += _scores(of_loss, own, code)
+        return Weighing(weights, np.array(each), tuple(scores))
 
     def _find(self, component: Component) -> tuple[str, Candidate]:
         """Return what a component models, and by which kind of model."""
@@ -199,21 +239,22 @@ def _fit_separately(
         mean[own] = inner.mean
         if inner.values is None or inner.probabilities is None:
             classified = False
-        elif len(own):
-            probabilities[np.ix_(own, np.searchsorted(values, inner.values))] = inner.probabilities
+        else:
+            probabilities[own] = probabilities_of(values, inner)
     if not classified:
         return tuple(models), GroupPrediction(mean)
     return tuple(models), GroupPrediction(mean, values, probabilities)
 
 
-def _weights_of_group(found: list[Validated], n_groups: int) -> FloatArray:
+def _weights_of_group(found: list[Evidence]) -> FloatArray:
     """Weights of the candidates for P(G = g | x): one error for every row and group, the last group excepted."""
+    n_groups = found[0].n_groups
     inner = [group_probabilities(part.inner, n_groups)[:, :-1].ravel() for part in found]
     member = (found[0].group[:, None] == np.arange(n_groups - 1)).astype(np.float64).ravel()
     return simplex_weights(np.column_stack(inner), member, np.repeat(found[0].weight, n_groups - 1))
 
 
-def _weights_of_loss(found: list[Validated], code: int) -> FloatArray:
+def _weights_of_loss(found: list[Evidence], code: int) -> FloatArray:
     """Weights of the candidates for E[dl | x, G = g]: by the rows of that group, and by a few of the others."""
     own = found[0].group == code
     others = int(np.count_nonzero(~own))
@@ -221,7 +262,7 @@ def _weights_of_loss(found: list[Validated], code: int) -> FloatArray:
     return simplex_weights(np.column_stack([part.inner.mean for part in found]), found[0].target, weight)
 
 
-def _scores(found: Mapping[str, Validated], weights: FloatArray, code: int | None) -> list[CandidateScore]:
+def _scores(found: Mapping[str, Evidence], weights: FloatArray, code: int | None) -> list[CandidateScore]:
     """Inner loss and weight of every candidate."""
     classified = all(part.inner.values is not None for part in found.values())
     scores = []

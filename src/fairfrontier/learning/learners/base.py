@@ -160,6 +160,10 @@ class Learner(ABC):
     ) -> FittedPart:
         """Fit one component."""
 
+    def settled(self, parts: Mapping[Component, Any]) -> Mapping[Component, Any]:
+        """Return all fitted components without what predictions do not need, such as values of training rows."""
+        return parts
+
     @abstractmethod
     def combine(self, parts: Mapping[Component, Any]) -> Prediction:
         """Combine what the fitted components predicted for the same rows."""
@@ -171,6 +175,11 @@ class FittedLearner:
 
     learner: Learner
     parts: Mapping[Component, FittedPart]
+
+    @classmethod
+    def of(cls, learner: Learner, parts: Mapping[Component, FittedPart]) -> "FittedLearner":
+        """Keep of the fitted components what predictions need."""
+        return cls(learner, learner.settled(parts))
 
     def predict(self, X: Table) -> Prediction:
         """Predict at the rows of X."""
@@ -203,7 +212,7 @@ def fit_learner(
     tuning = tuning or {}
     components = learner.components(rows.n_groups)
     seeds = child_seeds(seed, len(components))
-    return FittedLearner(
+    return FittedLearner.of(
         learner,
         {name: learner.fit(name, rows, child, tuning.get(name)) for name, child in zip(components, seeds, strict=True)},
     )

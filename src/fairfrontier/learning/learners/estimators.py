@@ -108,6 +108,19 @@ def log_loss(prediction: GroupPrediction, z: FloatArray) -> FloatArray:
     return np.asarray(-np.log(np.clip(p, np.finfo(np.float64).eps, 1.0)))
 
 
+def probabilities_of(values: FloatArray, prediction: GroupPrediction) -> FloatArray:
+    """Return the probabilities (n, V) of the given values, sorted; zero for those that the prediction does not have.
+
+    Values that are not among the given ones, such as that of a fit without rows, are left out.
+    """
+    assert prediction.values is not None
+    assert prediction.probabilities is not None
+    known = np.isin(prediction.values, values)
+    found = np.zeros((len(prediction.mean), len(values)))
+    found[:, np.searchsorted(values, prediction.values[known])] = prediction.probabilities[:, known]
+    return found
+
+
 def _check_output(method: str, output: FloatArray, shape: tuple[int, ...]) -> None:
     if output.shape != shape:
         raise LearnerError(f"{method} returned an array of shape {output.shape}, expected {shape}")
@@ -217,14 +230,18 @@ class Family:
         """Fit a model of z, on columns that need no further encoding."""
         values, codes = np.unique(z, return_inverse=True)
         if len(values) <= 1 or X.shape[1] == 0:
+            # the mean of equal numbers may differ from them in the last digit, and must not here;
             # no training rows at all: the group's part of the product is zero
-            mean = float(np.average(z, weights=weight)) if len(z) else 0.0
-            return FittedModel(None, np.array([mean]))
+            constant = values if len(values) == 1 else np.array([np.average(z, weights=weight) if len(z) else 0.0])
+            return FittedModel(None, constant)
         prototype = self.choose(len(values))
         if prototype is None:
             raise LearnerError(f"a classifier cannot model {len(values)} distinct values (at most {self.max_values})")
         # tuning may hold a model: each fit needs its own, or fits in several threads would share it
         estimator = seeded(prototype, seed).set_params(**copy.deepcopy(dict(tuning or {})))
+        encoder = _encoder_of(prototype)
+        if self.codes and encoder:  # it is not the first step, or the columns would be encoded by now
+            estimator.set_params(**{f"{encoder}__codes": self.codes})
         classifies = prototype is self.classifier
         keywords: dict[str, Any] = {} if weight is None else dict.fromkeys(weight_keywords(estimator), weight)
         if clusters is not None:
@@ -370,10 +387,8 @@ def _predict_parts(
     values = np.unique(z)
     probabilities = np.zeros((len(z), len(values)))
     for prediction, (_, held) in zip(found, parts, strict=True):
-        assert prediction.values is not None
-        assert prediction.probabilities is not None
         mean[held] = prediction.mean
-        probabilities[np.ix_(held, np.searchsorted(values, prediction.values))] = prediction.probabilities
+        probabilities[held] = probabilities_of(values, prediction)
     return GroupPrediction(mean, values, probabilities)
 
 
