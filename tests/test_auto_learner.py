@@ -404,7 +404,8 @@ def test_weights_are_the_same_before_and_after_training_rows_are_left_behind():
     data, new = rows(150), rows(20, seed=3).X
     learner = auto_of_two()
     parts = {
-        name: learner.fit(name, data, seed) for name, seed in zip(learner.components(2), child_seeds(SEED, 6), strict=True)
+        name: learner.fit(name, data, seed)
+        for name, seed in zip(learner.components(2), child_seeds(SEED, 6), strict=True)
     }
     before = learner.combine({name: part.predict(new) for name, part in parts.items()})
     after = fit_learner(learner, data, SEED).predict(new)
