@@ -299,9 +299,9 @@ def test_a_fold_of_a_class_absent_elsewhere_is_predicted_from_its_features():
     X, y, _ = three_classes(n=90, p=3)
     y = np.where(np.arange(90) < 30, 9, np.where(y > 0, 1, 0))
     clusters = np.where(np.arange(90) < 30, 0, 1 + np.arange(90) % 2)
-    model = L1LogisticRegression(
-        n_penalties=20, n_tuning_folds=3, tol=1e-4, keep_held_out=True, random_state=0
-    ).fit(X, y, clusters=clusters)
+    model = L1LogisticRegression(n_penalties=20, n_tuning_folds=3, tol=1e-4, keep_held_out=True, random_state=0).fit(
+        X, y, clusters=clusters
+    )
     assert np.ptp(model.held_out_[:30, 0]) > 0.01
     others = np.arange(90) >= 30
     own = L1LogisticRegression(model.penalty_).fit(X[others], y[others])
