@@ -276,6 +276,16 @@ def test_codes_reach_an_encoder_that_is_not_the_first_step():
         assert [column.name for column in levels] == list(codes)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n_rows", [1, 2, 4])
+def test_a_group_of_very_few_rows(n_rows):
+    data = rows(40)
+    data.group[:] = np.arange(40) >= 40 - n_rows
+    data.dl[-2:] = (1.0, -1.0)
+    found = fit_learner(resolve_learner("auto", max_iter=2), data, SEED).predict(data.X)
+    assert np.isfinite(found.delta_theta).all()
+
+
 def test_a_group_whose_rows_all_have_no_weight():
     data = rows(120, weighted=True)
     data.dl[:] = np.where(data.dl > 0, -0.1, -0.7)  # what a fit without rows says, 0, is not among them

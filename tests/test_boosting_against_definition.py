@@ -1,11 +1,15 @@
 """Boosted trees: a plain transcription of growing trees, scikit-learn's boosting, and rows they cannot split."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from fairfrontier.learning.boosting.kernels import LEVEL_SMOOTHING
+from fairfrontier.errors import InputError
+from fairfrontier.learning.boosting.kernels import LEVEL_SMOOTHING, SMALLEST_HESSIAN
 from fairfrontier.learning.boosting.trees import MOST_BINS, Binning, BoostedTreesClassifier, BoostedTreesRegressor
+from fairfrontier.learning.learners import resolve_learner
 
 pytestmark = pytest.mark.kernels
 OPTIONS = {"max_iter": 3, "max_leaf_nodes": 4, "min_samples_leaf": 5, "l2_regularization": 1.0}
@@ -56,6 +60,8 @@ def plain_split(X, rows, levels, gradient, hessian, min_rows, l2):
             own = goes(X[rows, j], left)
             if min(own.sum(), (~own).sum()) < min_rows:
                 continue
+            if min(hessian[rows[own]].sum(), hessian[rows[~own]].sum()) < SMALLEST_HESSIAN:
+                continue
             gain = part(rows[own]) + part(rows[~own]) - part(rows)
             if gain > 1e-9 and (best is None or gain > best[0] + 1e-9):
                 best = (gain, rows[own], rows[~own])
@@ -89,6 +95,7 @@ def test_trees_are_grown_as_defined(gaps, levels, seed):
     at = (3,) if levels else ()
     y = (score > 0).astype(float)
     model = BoostedTreesClassifier(**OPTIONS, categorical_features=at).fit(X, y, weight)
+    weight = 60 * weight / weight.sum()  # only their ratios matter
     scores = np.full(60, np.log(weight[y == 1].sum() / weight[y == 0].sum()))
     for _ in range(OPTIONS["max_iter"]):
         p = 1.0 / (1.0 + np.exp(-scores))
@@ -144,6 +151,84 @@ def test_bins_lie_between_neighbours_and_hold_about_the_same_number_of_rows():
     assert count.max() <= 400 + 2 * 5400 / MOST_BINS
     few = np.array([1.0, 2.0, 2.0, 7.0])
     np.testing.assert_array_equal(Binning.of(few[:, None], ()).read(few[:, None])[:, 0], [0, 1, 1, 2])
+
+
+def test_columns_without_heavy_values_are_cut_at_their_quantiles():
+    values = np.sort(np.random.default_rng(1).normal(size=1000))
+    values[100:110] = values[100]  # ten of 1,000 rows are fewer than one in 64
+    at = np.arange(1, MOST_BINS) * 1000 // MOST_BINS
+    np.testing.assert_array_equal(
+        Binning.of(values[::-1, None], ()).thresholds[0], np.unique(values[at - 1] / 2.0 + values[at] / 2.0)
+    )
+
+
+def test_heavy_values_have_bins_of_their_own_and_leave_the_others_to_the_rest():
+    rng = np.random.default_rng(2)
+    for heavy in ([0.0], [-9.0, 9.0], list(rng.normal(size=40))):  # inside, at both ends, and very many
+        values = np.concatenate([rng.normal(size=600), np.repeat(heavy, 1000)])
+        binning = Binning.of(values[:, None], ())
+        bins = binning.read(values[:, None])[:, 0]
+        assert binning.n_bins[0] == len(np.unique(bins)) <= max(MOST_BINS, 2 * len(heavy) + 1)
+        for value in heavy:
+            assert (values[bins == bins[values == value][0]] == value).all()
+        if len(heavy) < 3:
+            assert np.bincount(bins[:600]).max() <= 2 * 600 / (MOST_BINS - 2 * len(heavy))
+
+
+def test_the_top_of_a_column_of_zeros_is_found():
+    rng = np.random.default_rng(3)
+    x = np.concatenate([np.zeros(1900), np.sort(rng.exponential(size=100))])
+    y = (np.arange(2000) >= 1990).astype(float)
+    fitted = BoostedTreesRegressor(max_iter=60, min_samples_leaf=5, l2_regularization=0.0).fit(x[:, None], y)
+    found = fitted.predict(x[:, None])
+    assert found[1992:].min() > 0.9
+    assert np.abs(found[:1988]).max() < 0.1
+
+
+@pytest.mark.parametrize("scale", [2.0**-27, 2.0**27, 1e-8, 1e8])
+def test_the_scales_of_outcome_and_weights_change_no_tree(scale):
+    X, score, weight = table(200, 4, gaps=True, levels=True)
+    options = {"max_iter": 10, "categorical_features": (3,)}
+    model = BoostedTreesRegressor(**options).fit(X, score, weight)
+    for other in (
+        BoostedTreesRegressor(**options).fit(X, scale * score, weight),
+        BoostedTreesRegressor(**options).fit(X, scale * score, scale * weight),
+    ):
+        np.testing.assert_array_equal(other.columns_, model.columns_)
+        np.testing.assert_array_equal(other.goes_left_, model.goes_left_)
+        np.testing.assert_allclose(other.predict(X) / scale, model.predict(X), rtol=1e-9, atol=1e-12)
+    p = BoostedTreesClassifier(**options).fit(X, score > 0, weight).predict_proba(X)
+    scaled = BoostedTreesClassifier(**options).fit(X, score > 0, scale * weight).predict_proba(X)
+    np.testing.assert_allclose(scaled, p, rtol=1e-9)
+
+
+def test_without_a_penalty_a_separated_sample_stays_finite():
+    X = np.arange(100.0)[:, None]
+    model = BoostedTreesClassifier(max_iter=400, learning_rate=1.0, l2_regularization=0.0).fit(X, X[:, 0] > 49)
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert (model.predict(X) == (X[:, 0] > 49)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"learning_rate": 0.0}, "learning_rate must be a number greater than 0; got 0.0"),
+        ({"learning_rate": float("nan")}, "learning_rate must be a number greater than 0; got nan"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
+        ({"max_iter": 2.5}, "max_iter must be an integer of at least 1; got 2.5"),
+        ({"l2_regularization": -1.0}, "l2_regularization must be a number of at least 0; got -1.0"),
+        ({"l2_regularization": None}, "l2_regularization must be a number of at least 0; got None"),
+        ({"max_leaf_nodes": None}, "max_leaf_nodes must be an integer of at least 2; got None"),
+        ({"max_leaf_nodes": 1}, "max_leaf_nodes must be an integer of at least 2; got 1"),
+        ({"max_leaf_nodes": 10**6}, "max_leaf_nodes must be an integer of at most 1000; got 1"),
+        ({"min_samples_leaf": 0}, "min_samples_leaf must be an integer of at least 1; got 0"),
+    ],
+)
+def test_options_are_checked(options, expected):
+    for name in ("auto", "boosting", "pooled-boosting"):
+        with pytest.raises(InputError, match=re.escape(expected)) as caught:
+            resolve_learner(name, **options)
+        assert caught.value.code == "bad-option"
 
 
 def test_what_was_not_seen_in_training_goes_where_more_rows_went():

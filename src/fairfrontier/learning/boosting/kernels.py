@@ -14,7 +14,9 @@ GRADIENT, HESSIAN, ROWS = 0, 1, 2
 LEVEL_SMOOTHING = 10.0
 """Added to the second derivatives of a level when levels are put in order."""
 SMALLEST_GAIN = 1e-10
-"""A split must reduce the penalised loss by more than this share of what the node itself reduces, or than this."""
+"""A split must gain more than this share of what both sides reduce the penalised loss by; less is rounding."""
+SMALLEST_HESSIAN = 1e-3
+"""Least sum of second derivatives on either side of a split; with less, values of leaves are hardly determined."""
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -63,11 +65,11 @@ def _scan(column: FloatArray, order: IntArray, total: FloatArray, l2: float, min
         g += cell[GRADIENT]
         h += cell[HESSIAN]
         n += cell[ROWS]
-        if n < min_rows or cell[ROWS] == 0.0:
+        if n < min_rows or cell[ROWS] == 0.0 or h < SMALLEST_HESSIAN:
             continue
-        if total[ROWS] - n < min_rows:
-            break
         g_right, h_right = total[GRADIENT] - g, total[HESSIAN] - h
+        if total[ROWS] - n < min_rows or h_right < SMALLEST_HESSIAN:
+            break
         score = g * g / (h + l2) + g_right * g_right / (h_right + l2)
         if score > best:
             best, found = score, k + 1
@@ -124,13 +126,15 @@ def best_split(
         Overwritten.
     """
     total = histogram[0].sum(axis=0)
+    if total[HESSIAN] < 2.0 * SMALLEST_HESSIAN:
+        return -1.0, -1
     own = total[GRADIENT] ** 2 / (total[HESSIAN] + l2)
     best, column_found, n_left = -1.0, -1, 0
     order_found = np.empty(0, dtype=np.arange(1).dtype)
     for j in range(histogram.shape[0]):
         for order in _orders(histogram[j], n_bins[j], is_level[j], l2):
             score, left = _scan(histogram[j], order, total, l2, min_rows)
-            if score - own > max(best, SMALLEST_GAIN * max(own, 1.0)):
+            if score - own > max(best, SMALLEST_GAIN * score):
                 best, column_found, n_left, order_found = score - own, j, left, order
     if column_found < 0:
         return -1.0, -1
@@ -176,7 +180,7 @@ def grow_tree(
 ) -> None:
     """Grow one tree, always splitting the leaf with the largest gain, and add its values to the rows' scores.
 
-    A leaf has the value -rate G / (H + l2).
+    A leaf has the value -rate G / (H + l2), or 0 if H + l2 is 0.
 
     Parameters
     ----------
@@ -216,7 +220,8 @@ def grow_tree(
     for leaf in range(n_nodes):
         if column[leaf] < 0:
             total = histograms[leaf, 0].sum(axis=0)
-            value[leaf] = -rate * total[GRADIENT] / (total[HESSIAN] + l2)
+            denominator = total[HESSIAN] + l2
+            value[leaf] = -rate * total[GRADIENT] / denominator if denominator > 0.0 else 0.0
             for r in range(start[leaf], end[leaf]):
                 scores[rows[r]] += value[leaf]
 

@@ -11,7 +11,7 @@ from ...arrays import AnyArray, FloatArray, IntArray
 from .kernels import bin_numbers, follow_trees, grow_tree
 
 MOST_BINS = 64
-"""Most intervals of a column of numbers."""
+"""Most intervals of a column of numbers, unless more than half as many of its values have an interval each."""
 MOST_LEVELS = 255
 """Most levels of a column: bins are bytes, and one of them stands for missing values."""
 
@@ -63,14 +63,43 @@ class Binning:
 
 
 def _interval_ends(present: FloatArray) -> FloatArray:
-    """Midpoints between neighbours: of all numbers if they are few, else near the quantiles."""
-    values = np.unique(present)
+    """Midpoints between neighbours: of all numbers if they are few, else near the quantiles.
+
+    A value that holds at least 1 / MOST_BINS of the rows gets an interval of its own; the quantiles are then those of
+    the other rows.
+    """
+    values, count = np.unique(present, return_counts=True)
     if len(values) <= MOST_BINS:
         return np.asarray(values[:-1] / 2.0 + values[1:] / 2.0)
+    heavy = np.flatnonzero(MOST_BINS * count >= len(present))
+    if len(heavy):
+        return _ends_around(values, count, heavy)
     ordered = np.sort(present)
     places = (np.arange(1, MOST_BINS) * len(ordered)) // MOST_BINS
     ends = ordered[places - 1] / 2.0 + ordered[places] / 2.0
     # no number may lie above the end of its bin by rounding, and none may lie above all others
+    return np.unique(ends[ends < values[-1]])
+
+
+def _ends_around(values: FloatArray, count: IntArray, heavy: IntArray) -> FloatArray:
+    """Midpoints on both sides of heavy values, and near the quantiles of the other rows, so that bins are few.
+
+    Parameters
+    ----------
+    values, count : arrays (V,)
+        Distinct numbers, ascending, and the rows that have them.
+    heavy : (m,) integer array
+        Positions of the heavy values.
+    """
+    others = count.copy()
+    others[heavy] = 0
+    below = np.cumsum(others)
+    n_intervals = max(1, MOST_BINS - 2 * len(heavy))
+    places = (np.arange(1, n_intervals) * below[-1]) // n_intervals
+    # an end after position i lies between values i and i + 1
+    after = np.unique(np.concatenate([heavy - 1, heavy, np.searchsorted(below, np.maximum(places, 1))]))
+    after = after[(after >= 0) & (after < len(values) - 1)]
+    ends = values[after] / 2.0 + values[after + 1] / 2.0
     return np.unique(ends[ends < values[-1]])
 
 
@@ -88,7 +117,7 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
     min_samples_leaf : int
         Fewest rows of a leaf.
     l2_regularization : float
-        Penalty of squared values of the leaves.
+        Penalty of squared values of the leaves, in rows of mean weight.
     categorical_features : sequence of int
         Columns of positions of levels, missing if NaN.
     warm_start : bool
@@ -128,7 +157,7 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
         self._raw = np.repeat(start[:, None], len(values), axis=1)
         width = int(self.binning_.n_bins.max()) + 1
         shape = (0, len(start), 2 * self.max_leaf_nodes - 1)
-        self.columns_, self.children_ = np.empty(shape, dtype=np.int16), np.empty(shape, dtype=np.int16)
+        self.columns_, self.children_ = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.int32)
         self.goes_left_, self.values_ = np.empty((*shape, width), dtype=bool), np.empty(shape)
 
     def _grow(self, derivatives: Any) -> None:
@@ -168,19 +197,27 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+def _relative(sample_weight: Any, n: int) -> FloatArray:
+    """Return weights with mean one: the penalty of leaves counts rows, so only ratios of weights may matter."""
+    if sample_weight is None:
+        return np.ones(n)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    return np.asarray(weight / weight.mean())
+
+
 class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[misc]
     """Boosting of the log loss, one score for two classes and one per class for more."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to the columns `X` (n, p) and the labels `y` (n,)."""
         self.classes_, label = np.unique(y, return_inverse=True)
-        weight = np.ones(len(label)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weight = _relative(sample_weight, len(label))
         share = np.bincount(label, weight) / weight.sum()
         member = np.asarray(label == np.arange(len(share))[:, None], dtype=np.float64)
         binary = len(share) == 2
         if not self._growing:
-            tiny = np.log(np.maximum(share, np.finfo(np.float64).tiny))
-            self._start(X, tiny[1:] - tiny[0] if binary else tiny - tiny.mean())
+            log_shares = np.log(np.maximum(share, np.finfo(np.float64).tiny))
+            self._start(X, log_shares[1:] - log_shares[0] if binary else log_shares - log_shares.mean())
 
         def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
             p = expit(scores) if binary else softmax(scores, axis=0)
@@ -209,7 +246,7 @@ class BoostedTreesRegressor(RegressorMixin, BoostedTrees):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to the columns `X` (n, p) and the numbers `y` (n,)."""
         target = np.asarray(y, dtype=np.float64)
-        weight = np.ones(len(target)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weight = _relative(sample_weight, len(target))
         if not self._growing:
             self._start(X, np.array([np.average(target, weights=weight)]))
 

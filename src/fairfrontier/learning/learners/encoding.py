@@ -117,9 +117,9 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     standardise : bool
         Centre and scale every resulting column by its (weighted) training mean and standard deviation.
     native : bool
-        For models that take missing numbers and categories as they are, such as scikit-learn's histogram boosting:
-        missing numbers stay NaN, and a category becomes one column, the position of the level or NaN;
-        `level_positions` says which columns these are.
+        For models that take missing numbers and categories as they are, such as the boosting of this package: missing
+        numbers stay NaN, and a category becomes one column of floats, the position of the level or NaN for a level that
+        has none. The columns of numbers come first; `level_positions` says which columns are positions of levels.
     codes : tuple of columns
         Columns of integers known to be codes beforehand, as `codes_among` finds them.
     """
@@ -153,13 +153,13 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kind = kind_of(column)
         if kind is Kind.INTEGER or not self.named_:
             kind = Kind.CATEGORY if name in self.codes or _coded(column, (y,), weight) else Kind.NUMBER
-        if kind is Kind.CATEGORY or column.isna().all():  # boosting cannot take a number that is always missing
+        if kind is Kind.CATEGORY or column.isna().all():  # a column that is always missing has no median, but a level
             self.levels_.append(_learn_levels(name, column))
             return
         first = bool(day_first(column.dropna().unique())) if kind is Kind.DATE and _is_text(column) else True
         values = NumberColumn(name, kind, np.nan, False, first).read(column)
         gaps = np.isnan(values)
-        if gaps.all():  # boosting cannot take a number that is always missing
+        if gaps.all():
             self.levels_.append(_learn_levels(name, column))
             return
         fill = np.nan if self.native else float(np.median(values[~gaps]))

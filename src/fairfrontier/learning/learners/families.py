@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,16 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline
 
 from ...arrays import FloatArray
+from ...data.checks import check_integer
+from ...errors import InputError
 from ..boosting.trees import BoostedTreesClassifier, BoostedTreesRegressor
 from ..folds import deal_training_rows
 from ..lasso.logistic import L1LogisticRegression
 from .encoding import NumericColumns
 from .estimators import Family
+
+MOST_LEAVES = 1000
+"""Most leaves of a tree in boosting, whose trees are meant to be small."""
 
 
 def _model(estimator: Any, standardise: bool = False, native: bool = False) -> Pipeline:
@@ -141,6 +147,14 @@ def forest_family(
     )
 
 
+def _check_number(value: Any, name: str, least: float, *, excluded: bool) -> None:
+    """Refuse what is not a finite number of at least ``least``, or that number itself if it is excluded."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+    if not np.isfinite(number) or number < least or (excluded and number == least):
+        expected = "greater than" if excluded else "of at least"
+        raise InputError("bad-option", f"{name} must be a number {expected} {least:g}; got {value!r}.")
+
+
 def boosting_family(
     max_iter: int | None = None,
     learning_rate: float = 0.1,
@@ -149,8 +163,14 @@ def boosting_family(
     l2_regularization: float = 1.0,
 ) -> Family:
     """Gradient boosting with small trees; without ``max_iter`` their number is tuned."""
+    if max_iter is not None:
+        check_integer(max_iter, "max_iter", least=1)
+    check_integer(max_leaf_nodes, "max_leaf_nodes", least=2, most=MOST_LEAVES)
+    check_integer(min_samples_leaf, "min_samples_leaf", least=1)
+    _check_number(learning_rate, "learning_rate", 0.0, excluded=True)
+    _check_number(l2_regularization, "l2_regularization", 0.0, excluded=False)
     options: dict[str, Any] = {
-        "max_iter": max_iter or 100,
+        "max_iter": 100 if max_iter is None else max_iter,
         "learning_rate": learning_rate,
         "max_leaf_nodes": max_leaf_nodes,
         "min_samples_leaf": min_samples_leaf,
@@ -159,7 +179,7 @@ def boosting_family(
     return Family(
         _model(BoostedTreesClassifier(**options), native=True),
         _model(BoostedTreesRegressor(**options), native=True),
-        grid=() if max_iter else tuple({"model__max_iter": m} for m in (10, 20, 40, 80, 160, 320)),
+        grid=() if max_iter is not None else tuple({"model__max_iter": m} for m in (10, 20, 40, 80, 160, 320)),
         grows=True,
     )
 

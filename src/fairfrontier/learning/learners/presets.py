@@ -162,8 +162,9 @@ def boosting(tune_on_folds: bool = False, **options: Any) -> Learner:
     tune_on_folds : bool
         Choose the number of trees anew in every fold instead of once per sample.
     **options
-        max_iter (number of trees; by default cross-validated loss chooses), learning_rate,
-        max_leaf_nodes, min_samples_leaf, l2_regularization as in scikit-learn.
+        max_iter (number of trees; by default cross-validated loss chooses), learning_rate (0.1; shortens the step
+        of each tree), max_leaf_nodes (4; most leaves of a tree), min_samples_leaf (20; fewest rows of a leaf),
+        l2_regularization (1; penalty of the squared values of leaves, in rows).
     """
     return DirectLearner("boosting", boosting_family(**options), not tune_on_folds)
 
