@@ -267,7 +267,7 @@ def test_limits_on_the_rules_are_told_and_named_as_a_reason(record, read):
 
 
 def test_nothing_is_vouched_for_behind_predictions_from_outside(record, read):
-    claims = ("learned out of fold", "holds its level with any learner", "from out-of-fold predictions")
+    claims = ("learned out of fold", "Its level holds for learners whose", "from out-of-fold predictions")
     assert all(read.text.count(words) == 1 for words in claims)
     assert "Predictions from outside." not in read.text
     text = Reader(render(changed(record, "learner", external=True))).text
@@ -281,7 +281,8 @@ def test_a_capacity_takes_directions_from_a_grid_and_repetitions_are_told(record
     assert "twice their median" not in read.text
     text = Reader(render(changed(record, "settings", capacity=0.2, n_rep=3))).text
     assert "estimated on a grid of directions, because of the capacity" in text
-    assert "With 3 repetitions of the cross-fitting p-values are twice their median" in text
+    assert "averages the values of rules over 3 repetitions of the cross-fitting" in text
+    assert "other p-values are twice their median" in text
 
 
 def test_what_balanced_means_is_said_only_where_it_is_so(record):
