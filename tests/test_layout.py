@@ -67,7 +67,7 @@ def test_the_mutation_check_finds_its_tests_and_modules(kind):
 def test_the_list_of_surviving_mutants_names_modules_and_functions_that_exist():
     text = (TESTS / "mutation_survivors.md").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line.startswith("| `")]
-    assert len(lines) > 20
+    assert len(lines) > 10  # the page is read
     for line in lines:
         place, *functions = re.findall(r"`([^`]+)`", line.split("|")[1])
         assert mutation_check.source_of(place).is_file(), line

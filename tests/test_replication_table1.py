@@ -94,7 +94,7 @@ def test_rates_intervals_and_z_by_hand(made_up):
     store, values = made_up
     found = compare(store)
     assert found.failed == 1
-    assert len(found.table) == 3 + 2 + 4 * 4 + 4 * 5
+    assert len(found.table) == 3 + 2 + 4 * 4 + 4 * 4
     for _, line in found.table.iterrows():
         column = stored_as(line["test"], line["procedure"], line["cell"])
         hits = values[column] == 1.0 if line["test"] == "distance" else values[column] <= 0.05
@@ -118,7 +118,7 @@ def test_rates_intervals_and_z_by_hand(made_up):
     for (test, procedure), (cells, z) in largest.iterrows():
         own = found.table[(found.table["test"] == test) & (found.table["procedure"] == procedure)]
         assert (len(own), own["z"].abs().max()) == (cells, z)
-    assert largest["cells"].sum() == 2 + 1 + 2 * 4 + 4 * 4
+    assert largest["cells"].sum() == 2 + 1 + 2 * 4 + 3 * 4
     assert found.cost.loc[0, "published fit"] == 2.0
     assert found.cost.loc[0, "own fit"] == pytest.approx(np.arange(200).mean() / 100)
 

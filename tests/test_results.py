@@ -173,7 +173,7 @@ def changed(value):
     if isinstance(value, pd.DataFrame):
         return value.iloc[:-1]
     if isinstance(value, tuple):
-        return value[:-1]
+        return value[:-1] if value else (1,)
     if isinstance(value, dict):
         return value | {"more": 1}
     if is_dataclass(value):
