@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import poisson
 
+from fairfrontier.bootstrap.studentised import STILL
 from fairfrontier.frontier.support import make_scores
 from support.codes import group_codes
 
@@ -164,7 +165,7 @@ def weights_of_draws(function, n_boot, seed):
 
 
 def studentised(scores, multipliers, q, shift=0.0):
-    """(h~ - h^) / s~ at directions (K, 2) for one draw, the rules held; nan where the sample itself does not vary.
+    """(h~ - h^) / s~ at directions (K, 2) for one draw, the rules held; nan where sample or draw vary by rounding only.
 
     ``shift`` (K,) is added to the difference. ``multipliers`` (n,): the Exp(1) numbers of the draw, turned into
     Poisson numbers, .01 instead of 0.
@@ -174,23 +175,30 @@ def studentised(scores, multipliers, q, shift=0.0):
     spread = np.sqrt((2.0 + 0.0001 * np.exp(-1.0) - mean**2) / mean)
     cluster = np.arange(len(scores.l0)) if scores.clusters is None else scores.clusters
     chosen = scores.t @ (np.asarray(q) / group_shares(scores)).T > 0
+    centre = np.array([np.average(scores.l0[own], weights=scores.weight[own]) for own in (scores.is_r, ~scores.is_r)])
+    from_centre = scores.l0 - np.where(scores.is_r, *centre)
+    largest = max(np.abs(from_centre).max(), np.abs(from_centre + scores.dl).max())
     values = []
     for w in (np.ones(len(drawn)), drawn):
-        h, variance = np.zeros(len(q)), np.zeros(len(q))
+        h, variance, size = np.zeros(len(q)), np.zeros(len(q)), np.zeros(len(q))
         influence = np.zeros((len(q), int(cluster.max()) + 1))
         for g, own in enumerate((scores.is_r, ~scores.is_r)):
             total = sum(w[own] * scores.weight[own])
             loss = scores.l0[own, None] + scores.dl[own, None] * chosen[own]
             e = (w[own] * scores.weight[own]) @ loss / total
             h += q[:, g] * e
+            mass = np.bincount(cluster[own], scores.weight[own], influence.shape[1])
+            times = np.zeros(influence.shape[1])
+            times[cluster[own]] = w[own]
+            size += (q[:, g] / total * largest) ** 2 * (times @ mass**2)
             for i, c in enumerate(cluster[own]):
                 influence[:, c] += scores.weight[own][i] * q[:, g] / total * (loss[i] - e)
         weight_of = np.zeros(influence.shape[1])
         weight_of[cluster] = w
         variance = influence**2 @ weight_of
-        values.append((h, variance))
-    (h_hat, s_hat), (h, s) = values
-    varies = s_hat > 1e-20 * max(np.abs(scores.l0).max(), np.abs(scores.dl).max(), 1.0) ** 2
+        values.append((h, variance, variance > STILL * size))
+    (h_hat, _, sample_varies), (h, s, draw_varies) = values
+    varies = sample_varies & draw_varies
     return np.where(varies, (h - h_hat + shift) / np.sqrt(np.where(varies, s, 1.0)) / spread, np.nan)
 
 
