@@ -42,10 +42,12 @@ def polygon_area(vertices: FloatArray) -> float:
 def convex_contains(vertices: FloatArray, points: FloatArray, slack: float = 0.0) -> NDArray[np.bool_]:
     """Whether ``points`` (k, 2) lie in the convex counter-clockwise polygon, up to a distance ``slack``."""
     inside = np.full(len(points), len(vertices) > 0)
+    # a side of rounding length has no direction to speak of
+    shortest = 1e-12 * float(np.abs(vertices).max(initial=0.0))
     for start, stop in zip(vertices, np.roll(vertices, -1, axis=0), strict=True):
         side = stop - start
         length = float(np.hypot(*side))
-        if length > 0.0:
+        if length > shortest:
             offset = points - start
             inside &= side[0] * offset[:, 1] - side[1] * offset[:, 0] >= -slack * length
     return inside
