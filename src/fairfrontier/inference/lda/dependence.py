@@ -16,7 +16,8 @@ turns the disagreement between repetitions, which can be seen, into the variance
     added(x) = n rho_K sum_i (x_g w_i dl_i)^2 d_i / W_g^2,    d_i = share of pairs of repetitions that disagree about i.
 
 Where decisions have a margin repetitions agree and nothing is added. A learner whose repetitions differ for other
-reasons than the folds gets more added than is missing, which costs power and not level.
+reasons than the folds gets more added than is missing, which costs power. This is a model and not a bound: with two
+folds it adds too much, and with as many folds as rows that are alike repetitions agree and it adds nothing.
 """
 
 from __future__ import annotations
