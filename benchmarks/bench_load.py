@@ -63,7 +63,7 @@ def child(kind, n, n_boot, learner_params):
     """Analyse generated rows in this process and print the seconds and its own peak memory."""
     warnings.simplefilter("ignore", FairFrontierWarning)
     inputs = {"boosting": boosting_inputs, "external": external_inputs}[kind]
-    options = {"learner": "boosting", "learner_params": learner_params, "random_state": 0, "n_jobs": N_JOBS}
+    options = {"learner": "boosting", "learner_params": learner_params, "n_rep": 1, "random_state": 0, "n_jobs": N_JOBS}
     analyse(FairFrontier(n_boot=99, **options), *inputs(min(n, 2000)))  # compile
     fit, inference = analyse(FairFrontier(n_boot=n_boot, **options), *inputs(n))
     print(json.dumps({"fit_seconds": fit, "inference_seconds": inference, "own_peak": peak_bytes()}))

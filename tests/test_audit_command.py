@@ -112,7 +112,7 @@ def hospital(tmp_path_factory):
 def good(hospital, tmp_path_factory):
     out = tmp_path_factory.mktemp("good") / "out"
     more = ("--algorithm", "by health=selected by health score", "--exclude", "cost score,health score", "--draws", 200)
-    more += ("--folds", 2, "--learner", "factored-logit")
+    more += ("--folds", 2, "--repetitions", 1, "--learner", "factored-logit")
     return command(hospital, *HOSPITAL, *more, "--out", out), out
 
 
@@ -242,6 +242,7 @@ def test_the_config_written_is_the_request_of_the_record(good, hospital):
         learner="factored-logit",
         draws=200,
         folds=2,
+        repetitions=1,
     )
 
 
@@ -255,7 +256,7 @@ def test_fail_on_lda_exits_with_3_when_one_is_shown_whatever_the_names(tmp_path,
     out = tmp_path / "out"
     done = in_process(
         *(tmp_path / "people.csv", "--outcome", "y", "--group", "😀", "--decision", "=co'in", "--draws", 99),
-        *("--features", "<script>alert(1)</script>", "--features", 'b, "ב"', "--folds", 2),
+        *("--features", "<script>alert(1)</script>", "--features", 'b, "ב"', "--folds", 2, "--repetitions", 1),
         *("--learner", "factored-logit", "--out", out, "--fail-on", "lda"),
     )
     assert done.exit_code == 3, done.output
@@ -287,7 +288,7 @@ def test_several_algorithms_pass_the_gate_together_by_adjusted_p_values(tmp_path
     assert ff.test_lda(table["first"], alpha=level).verdict == "lda-shown"
     words = [str(tmp_path / "people.csv"), "--outcome", "y", "--group", "sex", "--decision", "first"]
     words += ["--features", "a,b", "--draws", "199", "--folds", "2", "--alpha", str(level), "--fail-on", "lda"]
-    words += ["--learner", "factored-logit"]
+    words += ["--learner", "factored-logit", "--repetitions", "1"]
     others = [word for name in list(noise)[1:] for word in ("--algorithm", f"{name}={name}")]
     done = CliRunner().invoke(app, ["audit", *words, *others, "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
@@ -436,7 +437,7 @@ def test_errors_show_no_traceback(people):
 def interrupt(number, out, data):
     """Start an audit, send a signal once its progress is shown, and return what came of it."""
     words = [sys.executable, "-m", "fairfrontier", "audit", str(data), *HOSPITAL, "--out", str(out), "--draws", "20000"]
-    words += ["--learner", "factored-logit"]
+    words += ["--learner", "factored-logit", "--repetitions", "1"]
     environment = os.environ | {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     seen = []
@@ -509,7 +510,7 @@ def records():
         patch.setattr(running, "FairFrontier", quick_frontier)
         for name, settings in REQUESTS.items():
             wanted = {"data": "people.csv", "outcome": "y", "group": "sex", "draws": 99, "folds": 2}
-            wanted |= {"features": ("a,b", "kind"), "learner": "factored-logit"}
+            wanted |= {"features": ("a,b", "kind"), "learner": "factored-logit", "repetitions": 1}
             plan = make_plan(TableFile(table, "people.csv", "0" * 64), AuditRequest(**wanted | settings))
             found[name] = json.loads(run_audit(plan, created=datetime(2024, 1, 1, 12)).record.to_json())
     return found
@@ -674,7 +675,7 @@ def test_more_ways_of_asking_are_shown_on_request():
 def test_only_the_way_that_decides_may_not_fail(monkeypatch):
     monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "score": "score", "threshold": 0.0, "draws": 99}
-    settings |= {"folds": 2, "learner": "factored-logit"}
+    settings |= {"folds": 2, "repetitions": 1, "learner": "factored-logit"}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
     fit = running.fit_variant
     failing = None
@@ -703,7 +704,7 @@ def test_only_the_way_that_decides_may_not_fail(monkeypatch):
 def test_warnings_of_distances_and_sets_are_told_once(monkeypatch):
     monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
-    settings |= {"learner": "factored-logit"}
+    settings |= {"learner": "factored-logit", "repetitions": 1}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
     before = run_audit(plan).record.warnings
     make_record = running.make_record
@@ -730,7 +731,7 @@ def usual_filters():
 def test_warnings_of_other_libraries_are_told_once(monkeypatch):
     monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
-    settings |= {"learner": "factored-logit"}
+    settings |= {"learner": "factored-logit", "repetitions": 1}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
     before = run_audit(plan).record.warnings
     fit, ask, make_record = running.fit_variant, running.ask, running.make_record
@@ -769,7 +770,7 @@ def test_warnings_of_other_libraries_are_told_once(monkeypatch):
 def test_each_run_is_tested_once(monkeypatch):
     monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
-    settings |= {"learner": "factored-logit"}
+    settings |= {"learner": "factored-logit", "repetitions": 1}
     request = AuditRequest(**settings, algorithms={"by a": "by a"}, features=("a", "b"))
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), request)
     real, calls = questions.lda_evidence, []

@@ -297,7 +297,7 @@ def test_a_group_whose_rows_all_have_no_weight():
 def fitted():
     X, y, group = make_liu_molinari(240, design="skewed", random_state=1)
     labels = np.where(group == 1, "north", "south")
-    ff = FairFrontier(learner="auto", learner_params=FEW_TREES, n_folds=2, n_boot=99, random_state=1)
+    ff = FairFrontier(learner="auto", learner_params=FEW_TREES, n_folds=2, n_boot=99, n_rep=1, random_state=1)
     return ff.fit(X, y, sensitive_features=labels)
 
 
@@ -341,7 +341,7 @@ def test_the_record_and_the_page_have_every_candidate(fitted, tmp_path):
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
 def test_a_learner_without_candidates_has_its_losses():
     X, y, group = make_liu_molinari(240, design="skewed", random_state=1)
-    ff = FairFrontier(learner="factored-logit", n_folds=2, n_boot=99, random_state=1).fit(
+    ff = FairFrontier(learner="factored-logit", n_folds=2, n_boot=99, n_rep=1, random_state=1).fit(
         X, y, sensitive_features=group
     )
     report = ff.learner_report_
@@ -375,7 +375,7 @@ def test_a_rule_of_the_default_learner_predicts_frames_with_text():
     X = pd.DataFrame({"x": rng.normal(size=n), "place": rng.choice(["a", "b", "c"], n)})
     y = (X["x"] + (X["place"] == "b") + rng.normal(size=n) > 0).astype(int)
     group = rng.choice(["u", "v"], n)
-    ff = FairFrontier(learner="auto", n_folds=2, n_boot=99, random_state=1).fit(X, y, sensitive_features=group)
+    ff = FairFrontier(learner="auto", n_folds=2, n_boot=99, n_rep=1, random_state=1).fit(X, y, sensitive_features=group)
     rule = ff.rule("utilitarian")
     assert set(np.unique(rule.predict(X))) <= {0, 1}
     assert rule.predict(pd.DataFrame({"x": [9.0, -9.0], "place": ["z", "z"]})).tolist() == [1, 0]

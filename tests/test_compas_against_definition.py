@@ -27,7 +27,7 @@ def test_discrete_covariates_make_thousands_of_directions_and_no_warning():
     data = fetch_compas(path=shared_path("data", "compas_two_years.csv"))
     with warnings.catch_warnings():
         warnings.simplefilter("error", MarginWarning)
-        ff = FairFrontier(learner="factored-logit", random_state=0).fit(
+        ff = FairFrontier(learner="factored-logit", n_rep=1, random_state=0).fit(
             data.X, data.y, sensitive_features=data.sensitive_features
         )
     assert ff.diagnostics_.n_directions > 3000
@@ -51,7 +51,7 @@ def test_the_alternative_is_found_only_with_the_score(with_score):
     decisions = (data.decile_score >= 5).astype(int)
     claims = 0
     for seed in range(10):
-        ff = FairFrontier(learner="factored-boosting", random_state=seed, n_jobs=2)
+        ff = FairFrontier(learner="factored-boosting", n_rep=1, random_state=seed, n_jobs=2)
         ff.fit(X, data.y, sensitive_features=data.sensitive_features)
         tests = {method: ff.test_lda(decisions, method=method) for method in ("robust", "sharp", "paper")}
         print(seed, with_score, {method: round(t.p_value, 3) for method, t in tests.items()}, tests["robust"].verdict)

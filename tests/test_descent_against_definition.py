@@ -162,7 +162,7 @@ def test_a_replication_by_hand(replication):
     (number, n, design, options), (result, seconds) = replication
     assert set(seconds) == {"quasi-Newton"}
     sample, truth = draw_sample(number, n, design), true_points(design)
-    ff = FairFrontier(random_state=sample.fit_seed, **options["published learner"])
+    ff = FairFrontier(n_rep=1, random_state=sample.fit_seed, **options["published learner"])
     ff.fit(sample.X, sample.y, sensitive_features=sample.group)
     loss = np.array([(1 - a) if y == 1 else a for a, y in zip(sample.lottery, sample.y, strict=True)])
     e_star = np.array([loss[sample.group == g].mean() for g in ff.groups_])

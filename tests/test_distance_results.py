@@ -53,7 +53,13 @@ def corrected():
     data = rows(N, 2)
     fits = [
         FairFrontier(
-            learner=LogisticRegression(), n_folds=3, n_refits=4, n_boot=B, random_state=5, bias_correction=correction
+            learner=LogisticRegression(),
+            n_folds=3,
+            n_rep=1,
+            n_refits=4,
+            n_boot=B,
+            random_state=5,
+            bias_correction=correction,
         ).fit(data.X, data.y, sensitive_features=data.g)
         for correction in (None, "regret")
     ]

@@ -126,9 +126,13 @@ def test_everything_public_is_in_the_reference(site):
 def going_on():
     """What the examples of the methods go on from: the names of the example of the class."""
     X, y, group = make_liu_molinari(1000, design="skewed", random_state=0)
-    ff = fairfrontier.FairFrontier(learner="factored-logit", random_state=0).fit(X, y, sensitive_features=group)
+    ff = fairfrontier.FairFrontier(learner="factored-logit", n_rep=1, random_state=0).fit(
+        X, y, sensitive_features=group
+    )
     region = ["north" if one else ("west", "south")[k % 2] for k, one in enumerate(group)]
-    three = fairfrontier.FairFrontier(learner="factored-logit", random_state=0).fit(X, y, sensitive_features=region)
+    three = fairfrontier.FairFrontier(learner="factored-logit", n_rep=1, random_state=0).fit(
+        X, y, sensitive_features=region
+    )
     return {"X": X, "y": y, "group": group, "ff": ff, "in_use": (X["x2"] > 0.5).astype(int), "three": three}
 
 

@@ -41,7 +41,7 @@ def test_compas_prints_what_the_package_finds(tmp_path, monkeypatch, capsys):
         "without the score": data.X,
         "with the score": data.X.assign(decile_score=data.decile_score),
     }.items():
-        ff = FairFrontier(learner="factored-logit", n_boot=200, random_state=1)
+        ff = FairFrontier(learner="factored-logit", n_boot=200, n_rep=1, random_state=1)
         ff.fit(X, data.y, sensitive_features=data.sensitive_features)
         test = ff.test_lda(risky)
         assert told.pop(name) == f"{test.verdict}, p-value {test.p_value:.3f}"
@@ -74,7 +74,7 @@ def test_the_readme_shows_what_the_compas_example_prints(tmp_path):
 def test_compas_has_words_for_every_verdict():
     example = compas()
     X, y, group = make_liu_molinari(2000, design="skewed", random_state=1)
-    ff = FairFrontier(learner="factored-logit", n_boot=200, random_state=1).fit(X, y, sensitive_features=group)
+    ff = FairFrontier(learner="factored-logit", n_boot=200, n_rep=1, random_state=1).fit(X, y, sensitive_features=group)
     tests = [ff.test_lda(risks=risks) for risks in ([0.45, 0.5], [0.18, 0.38], [0.05, 0.05])]
     assert [test.verdict for test in tests] == ["lda-shown", "no-evidence", "not-comparable"]
     shown, open_, beaten = (example.in_words(test) for test in tests)

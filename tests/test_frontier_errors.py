@@ -185,7 +185,7 @@ REFUSED_OUTSIDE = {
 def test_what_fit_refuses(case):
     constructor, arguments, code, fragment = REFUSED[case]
     given = {"X": DATA.X, "y": DATA.y, "sensitive_features": DATA.g} | arguments
-    ff = FairFrontier(**({"learner": "factored-logit", "random_state": 1} | constructor))
+    ff = FairFrontier(**({"learner": "factored-logit", "n_rep": 1, "random_state": 1} | constructor))
     with pytest.raises(InputError) as caught:
         ff.fit(given.pop("X"), given.pop("y"), **given)
     assert caught.value.code == code

@@ -435,7 +435,7 @@ def test_clones_keep_parameters_and_forget_the_fit():
 
 def test_any_regressor_learns():
     data = rows(400)
-    ff = FairFrontier(learner=LinearRegression(), random_state=1, n_folds=2)
+    ff = FairFrontier(learner=LinearRegression(), n_rep=1, random_state=1, n_folds=2)
     ff.fit(data.X, data.y, sensitive_features=data.g)
     # out-of-fold predictions of a linear regression of dl 1{group} on the covariates
     dl, held = 1.0 - 2.0 * data.y, ff.nuisance_.folds[0] == 1

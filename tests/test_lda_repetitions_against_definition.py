@@ -83,7 +83,7 @@ def test_the_factor_supplies_what_noise_lacks(n_folds):
 @pytest.fixture(scope="module")
 def repeated():
     X, y, group = make_liu_molinari(400, design="balanced", random_state=3)
-    ff = FairFrontier(**QUICK, n_rep=3, n_boot=99, random_state=1).fit(X, y, sensitive_features=group)
+    ff = FairFrontier(**QUICK | {"n_rep": 3}, n_boot=99, random_state=1).fit(X, y, sensitive_features=group)
     return ff, (X["x2"] > 0.3).to_numpy().astype(float), y, group
 
 

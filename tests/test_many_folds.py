@@ -14,7 +14,7 @@ from fairfrontier.learning.folds import warn_of_many_folds
 
 def fitted(n_folds=3, **options):
     data = make_liu_molinari(300, random_state=3)
-    ff = FairFrontier(learner=LogisticRegression(), n_folds=n_folds, n_boot=99, random_state=1, **options)
+    ff = FairFrontier(learner=LogisticRegression(), n_folds=n_folds, n_boot=99, n_rep=1, random_state=1, **options)
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
         ff.fit(data.X, data.y, sensitive_features=data.sensitive_features)

@@ -524,7 +524,9 @@ def plain_means(values, codes, weight, clusters, n_groups):
 
 def learned(n_groups=3, n=240, seed=0, options=None, **arguments):
     X, y, _, g = town(n, n_groups, seed)
-    options = {"learner": LogisticRegression(), "n_folds": 2, "n_boot": 99, "random_state": 1} | (options or {})
+    options = {"learner": LogisticRegression(), "n_folds": 2, "n_rep": 1, "n_boot": 99, "random_state": 1} | (
+        options or {}
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairFrontierWarning)
         return FairFrontier(**options).fit(X, y, sensitive_features=g, **arguments)

@@ -39,7 +39,7 @@ def table(seed=0, n=N):
 
 
 def fit(X, y, group, learner="factored-logit", **options):
-    return FairFrontier(learner=learner, n_folds=2, n_boot=99, random_state=0, **options).fit(
+    return FairFrontier(learner=learner, n_folds=2, n_boot=99, n_rep=1, random_state=0, **options).fit(
         X, y, sensitive_features=group
     )
 
@@ -200,7 +200,7 @@ def test_columns_with_the_same_labels_in_another_order_are_matched():
         def order(v):
             return v.sample(frac=1.0, random_state=2) if mixed else v
 
-        ff = FairFrontier(learner="factored-logit", n_folds=2, n_boot=99, random_state=0)
+        ff = FairFrontier(learner="factored-logit", n_folds=2, n_boot=99, n_rep=1, random_state=0)
         roles = {
             "sensitive_features": group,
             "sample_weight": weight,

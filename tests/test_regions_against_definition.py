@@ -179,7 +179,7 @@ def test_points_deep_inside_are_rejected_with_enough_data():
 
 def test_repetitions_are_combined(case):
     data = case.data
-    ff = FairFrontier(**QUICK, n_rep=3, n_folds=3, n_boot=B, random_state=1)
+    ff = FairFrontier(**QUICK | {"n_rep": 3}, n_folds=3, n_boot=B, random_state=1)
     ff.fit(data.X, data.y, sensitive_features=data.g)
     single = [fit(data, t=t, options={"n_boot": B}) for t in ff.nuisance_.predictions]
     for call, arguments in (

@@ -222,7 +222,7 @@ def refitting(learner, kind="plain", n=90, **options):
         arguments["sample_weight"] = rng.exponential(size=n) * (rng.random(n) < 0.9)
     if kind == "clusters":
         arguments["clusters"] = [f"c{code}" for code in rng.permutation(np.arange(n) % 30)]
-    settings_ = {"n_folds": 3, "n_refits": 2, "n_boot": B, "random_state": 1} | options
+    settings_ = {"n_folds": 3, "n_rep": 1, "n_refits": 2, "n_boot": B, "random_state": 1} | options
     ff = FairFrontier(learner=learner, bias_correction="regret", **settings_)
     return ff.fit(data.X, data.y, sensitive_features=data.g, **arguments)
 
@@ -315,7 +315,10 @@ def test_refits_use_the_tuning_and_a_seed_of_their_own_for_every_fit(learner):
 
 def test_bounds_leave_less_to_lose():
     """Rows between bounds lose the spread of their bounds only; the refits are the same."""
-    data, options = rows(90, 3), {"n_folds": 3, "n_refits": 2, "random_state": 1, "bias_correction": "regret"}
+    data, options = (
+        rows(90, 3),
+        {"n_folds": 3, "n_rep": 1, "n_refits": 2, "random_state": 1, "bias_correction": "regret"},
+    )
     upper = np.where(np.arange(90) % 3 == 0, 0.2, 0.9)
     found = [
         FairFrontier(learner=LogisticRegression(), **options).fit(data.X, data.y, sensitive_features=data.g, **bounds)
@@ -380,7 +383,7 @@ def test_a_perfect_learner_has_no_regret_and_nothing_is_corrected():
     data = rows(120, 4)
     X = np.hstack([data.X, data.t])
     plain_fit, corrected = (
-        FairFrontier(learner=Oracle(), n_boot=B, random_state=1, n_refits=3, bias_correction=correction).fit(
+        FairFrontier(learner=Oracle(), n_rep=1, n_boot=B, random_state=1, n_refits=3, bias_correction=correction).fit(
             X, data.y, sensitive_features=data.g
         )
         for correction in (None, "regret")
@@ -407,6 +410,7 @@ def test_the_estimate_is_of_the_size_of_the_true_regret_and_shrinks_with_the_row
                 learner="factored-logit",
                 learner_params={"n_penalties": 20, "n_tuning_folds": 2},
                 n_folds=2,
+                n_rep=1,
                 n_refits=3,
                 bias_correction="regret",
                 random_state=seed,
@@ -436,6 +440,7 @@ def pair():
         FairFrontier(
             learner=LogisticRegression(),
             n_folds=3,
+            n_rep=1,
             n_refits=4,
             n_boot=B,
             random_state=5,

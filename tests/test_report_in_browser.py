@@ -115,6 +115,7 @@ def hostile(tmp_path_factory):
         learner="factored-logit",
         draws=99,
         folds=2,
+        repetitions=1,
         title=f"{END} {SCRIPT}",
     )
     folder = tmp_path_factory.mktemp("hostile")

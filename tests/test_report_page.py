@@ -425,7 +425,7 @@ def test_no_algorithm_no_verdict():
 def test_squared_loss_is_told_in_plain_numbers():
     x, _, g = people(500)
     y = np.clip(0.5 + 0.3 * x[:, 0] + 0.1 * np.random.default_rng(0).normal(size=500), -1.0, 2.0)
-    ff = FairFrontier(loss="squared", learner=LinearRegression(), n_boot=99, n_folds=2, random_state=0)
+    ff = FairFrontier(loss="squared", learner=LinearRegression(), n_boot=99, n_folds=2, n_rep=1, random_state=0)
     ff.fit(x, y, sensitive_features=g)
     record = record_of(ff, {"all": np.ones(500)}, title="Squared", region=False)
     read = Reader(render(record))

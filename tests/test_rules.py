@@ -127,7 +127,7 @@ def test_categories_in_a_frame():
     town = np.where(X[:, 0] > 0.5, "north", np.where(X[:, 0] > -0.5, "centre", "south"))
     indicators = np.column_stack([X[:, 1], *[(town == name).astype(float) for name in ("centre", "north", "south")]])
     frame = pd.DataFrame({"x": X[:, 1], "town": town})
-    options = QUICK | {"capacity": 0.3}
+    options = {name: QUICK[name] for name in ("learner", "learner_params")} | {"capacity": 0.3}
     by_name = fitted(data=(frame, y, g), **options)
     by_hand = fitted(data=(indicators, y, g), **options)
     np.testing.assert_allclose(by_name.decision_function(frame), by_hand.decision_function(indicators), atol=1e-6)
@@ -271,7 +271,7 @@ def test_estimated_preferences_by_brute_force(name, turn, capacity, seed):
     if name == "rawlsian":
         assert (rule.direction_ <= 0.0).all()
     elif capacity is None:
-        ff = FairFrontier(learner=LOGIT, n_folds=3, random_state=0).fit(X, y, sensitive_features=g)
+        ff = FairFrontier(learner=LOGIT, n_folds=3, n_rep=1, random_state=0).fit(X, y, sensitive_features=g)
         np.testing.assert_allclose(rule.direction_, ff.points_.loc["fairest"].iloc[2:].astype(float))
 
 

@@ -151,7 +151,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     >>> from fairfrontier import FairFrontier
     >>> from fairfrontier.datasets import make_liu_molinari
     >>> X, y, group = make_liu_molinari(1000, design="skewed", random_state=0)
-    >>> ff = FairFrontier(learner="factored-logit", random_state=0)
+    >>> ff = FairFrontier(learner="factored-logit", n_rep=1, random_state=0)
     >>> ff.fit(X, y, sensitive_features=group).configuration_
     '1-skewed'
 
@@ -162,7 +162,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     and with three groups for what takes more than two:
 
     >>> region = ["north" if one else ("west", "south")[k % 2] for k, one in enumerate(group)]
-    >>> three = FairFrontier(learner="factored-logit", random_state=0).fit(X, y, sensitive_features=region)
+    >>> three = FairFrontier(learner="factored-logit", n_rep=1, random_state=0).fit(X, y, sensitive_features=region)
     """
 
     def __init__(

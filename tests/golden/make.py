@@ -53,7 +53,7 @@ def results(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairFrontierWarning)
         if name != "external":
-            ff = FairFrontier(learner=name, n_folds=3, **options).fit(X, y, sensitive_features=g)
+            ff = FairFrontier(learner=name, n_folds=3, n_rep=1, **options).fit(X, y, sensitive_features=g)
             found = {"plain": _numbers(ff, decisions)}
             return {
                 case: {key: value for key, value in numbers.items() if _steady(key)} for case, numbers in found.items()

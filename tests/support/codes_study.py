@@ -63,7 +63,7 @@ def one_fit(seed, n, design):
         X = X.astype({name: str for name in X if name not in QUANTITIES})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ff = FairFrontier(random_state=seed).fit(X, y, sensitive_features=group)
+        ff = FairFrontier(n_rep=1, random_state=seed).fit(X, y, sensitive_features=group)
         test = ff.test_lda(decision)
     losses = ff.learner_report_.losses["loss"]
     line = {"replication": seed, "n": n, "design": design, "verdict": test.verdict, "p": test.robust_p_value}

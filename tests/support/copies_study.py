@@ -33,7 +33,7 @@ def one_replication(learner, ways, number, n, design):
     for copies in ways:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ff = FairFrontier(learner=learner, copies=copies, n_boot=199, random_state=number)
+            ff = FairFrontier(learner=learner, copies=copies, n_boot=199, n_rep=1, random_state=number)
             line[copies] = ff.fit(X, y, sensitive_features=group).test_lda(decisions).p_value
         if copies == "auto":
             line["clusters"] = len(y) if ff.sample_.clusters is None else len(np.unique(ff.sample_.clusters))

@@ -73,7 +73,22 @@ def audit(folder, *words, learner=STRONG, asked=("--decision", "in use")):
     """Run the command on the disputed people, with two folds, 199 draws and two covariates."""
     path, out = folder / "people.csv", folder / "out"
     disputed_table().to_csv(path, index=False)
-    fixed = ("--outcome", "y", "--group", "sex", "--features", "a,b", "--folds", "2", "--draws", "199", "--out", out)
+    fixed = (
+        "--outcome",
+        "y",
+        "--group",
+        "sex",
+        "--features",
+        "a,b",
+        "--folds",
+        "2",
+        "--draws",
+        "199",
+        "--repetitions",
+        "1",
+        "--out",
+        out,
+    )
     with patch.object(running, "run_audit", _run_once):
         done = CliRunner().invoke(app, ["audit", *map(str, (path, *fixed, "--learner", learner, *asked, *words))])
     return Done(done.exit_code, done.stdout, done.stderr, out)

@@ -113,7 +113,7 @@ def draw_case(number, folder, real=False):
     draft = people(rng, int(rng.integers(80, 200) if real else rng.integers(40, 300)))
     if real:  # most should come to the audit itself
         draft.harm = 0.2
-        draft.settings |= {"learner": "factored-logit", "draws": 99, "folds": draft.one([2, 3])}
+        draft.settings |= {"learner": "factored-logit", "draws": 99, "repetitions": 1, "folds": draft.one([2, 3])}
     for _ in range(draft.one([0, 1, 1, 2, 4])):
         oddity = draft.one(ODDITIES)
         draft.story.append(oddity.__name__)

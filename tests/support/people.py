@@ -49,5 +49,5 @@ def unit(q):
 
 def frontier(data=None, fit=None, **options):
     X, y, g = people() if data is None else data
-    options = {"learner": LOGIT, "n_folds": 3, "random_state": 0} | options
+    options = {"learner": LOGIT, "n_folds": 3, "n_rep": 1, "random_state": 0} | options
     return FairFrontier(**options).fit(X, y, sensitive_features=g, **(fit or {}))

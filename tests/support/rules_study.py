@@ -40,7 +40,7 @@ def population_risks(decisions, design):
 def consistency(number, n, design):
     """Largest deviation of the rules of eight directions, and of the egalitarian one, from the population."""
     X, y, group = make_liu_molinari(n, design, [n, number, 21])
-    ff = FairFrontier(learner="factored-logit", random_state=number).fit(X, y, sensitive_features=group)
+    ff = FairFrontier(learner="factored-logit", n_rep=1, random_state=number).fit(X, y, sensitive_features=group)
     truth, line = liu_molinari_truth(design), {"replication": number, "n": n, "design": design}
     for k, (q, point) in enumerate(zip(EIGHT, truth.support_set(EIGHT), strict=True)):
         attained = population_risks(ff.rule(direction=q).predict(fresh(design)[0]), design)
@@ -53,7 +53,7 @@ def consistency(number, n, design):
 def improvements(number, n, design):
     """How many alternatives to the logistic lottery are unflagged, and how many of these improve in the population."""
     X, y, group = make_liu_molinari(n, design, [n, number, 22])
-    ff = FairFrontier(learner="factored-logit", random_state=number).fit(X, y, sensitive_features=group)
+    ff = FairFrontier(learner="factored-logit", n_rep=1, random_state=number).fit(X, y, sensitive_features=group)
     found = ff.alternatives(status_quo().predict_proba(X)[:, 1], randomised=True)
     e = population_risks(status_quo().predict_proba(fresh(design)[0])[:, 1], design)
     real = []
@@ -78,7 +78,9 @@ def capped_size(number, n, design):
     """P-values of the capacity-constrained test for the best capped rules (no alternative exists) and a lottery."""
     rng = np.random.default_rng([n, number, 23])
     X, y, group = make_liu_molinari(n, design, rng)
-    ff = FairFrontier(learner="factored-logit", n_boot=500, random_state=number).fit(X, y, sensitive_features=group)
+    ff = FairFrontier(learner="factored-logit", n_boot=500, n_rep=1, random_state=number).fit(
+        X, y, sensitive_features=group
+    )
     in_r, in_b = success_probabilities(X, design)
     score = [q[0] * (1 - 2 * in_r) + q[1] * (1 - 2 * in_b) for q in CAPPED]
     decisions = {

@@ -38,7 +38,7 @@ OPTIONS = {
 
 def fit(learner, n_jobs=None, **options):
     X, y, g = people(200, seed=5)
-    options = {"n_folds": 2, "n_boot": 99, "random_state": 7} | options
+    options = {"n_folds": 2, "n_rep": 1, "n_boot": 99, "random_state": 7} | options
     ff = FairFrontier(learner=learner, learner_params=OPTIONS.get(learner), n_jobs=n_jobs, **options)
     return ff.fit(X, y, sensitive_features=g)
 
@@ -100,7 +100,7 @@ def of_reports(folder, n_jobs=None):
     X, y, g = people(200, seed=5)
     table = pd.DataFrame(X, columns=["age", "income", "visits"]).assign(sex=g, ill=y, chosen=in_use())
     settings = {"data": "people.csv", "outcome": "ill", "group": "sex", "decision": "chosen", "draws": 99, "folds": 2}
-    request = AuditRequest(**settings, learner="factored-logit")
+    request = AuditRequest(**settings, learner="factored-logit", repetitions=1)
     plan = make_plan(TableFile(table, "people.csv", "0" * 64), request)
     audit = run_audit(plan, n_jobs=n_jobs, created=CREATED)
     texts = {"record": json.dumps(record), "page": page, "audit": audit.record.to_json()}

@@ -45,7 +45,9 @@ def fit(data, *, X=None, t=None, y=None, g=None, options=None, **arguments):
 def learned(data, X=None, learner_params=None, **options):
     """Fit with a learner that tunes, among few penalties and in few folds."""
     params = FEW | (learner_params or {})
-    ff = FairFrontier(learner="factored-logit", learner_params=params, **({"n_folds": 3, "random_state": 1} | options))
+    ff = FairFrontier(
+        learner="factored-logit", learner_params=params, **({"n_folds": 3, "n_rep": 1, "random_state": 1} | options)
+    )
     return ff.fit(data.X if X is None else X, data.y, sensitive_features=data.g)
 
 

@@ -54,7 +54,7 @@ def replicate_descent(number: int, n: int, design: str, options: Mapping[str, An
     """Tell whether the intervals of the distance miss the true one, for the sample and fit of a replication."""
     truth, sample = true_points(design), draw_sample(number, n, design)
     start = time.process_time()
-    ff = FairFrontier(random_state=sample.fit_seed, **options["published learner"])
+    ff = FairFrontier(n_rep=1, random_state=sample.fit_seed, **options["published learner"])
     ff.fit(sample.X, sample.y, sensitive_features=sample.group)
     loss = np.where(sample.y == 1, 1.0 - sample.lottery, sample.lottery)
     f, risks, half = distance_on_line(

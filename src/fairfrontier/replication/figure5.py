@@ -40,7 +40,7 @@ def _draw_design(ax: Any, design: Design, rows: int, seed: int, n_boot: int) -> 
     points = true_points(design)
     outline = liu_molinari_truth(design).support_set(unit_circle(DIRECTIONS))
     X, y, group = make_liu_molinari(rows, design, [seed, DESIGNS.index(design)])
-    ff = FairFrontier(n_boot=n_boot, random_state=seed, **settings()["published learner"])
+    ff = FairFrontier(n_rep=1, n_boot=n_boot, random_state=seed, **settings()["published learner"])
     region = ff.fit(X, y, sensitive_features=group).frontier_confidence_set()
     ax.fill(*outline.T, color="#f6c9cf", label="population feasible set", zorder=1)
     for number, polygon in enumerate(region.polygons):

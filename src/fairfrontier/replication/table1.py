@@ -142,7 +142,7 @@ def replicate(number: int, n: int, design: str, options: Mapping[str, Any]) -> O
     for kind in ("published", "own"):
         start = time.process_time()
         common = {"n_boot": options["n_boot"], "alpha": options["alpha"], "random_state": sample.fit_seed}
-        ff = FairFrontier(**common | {"learner": "logit-lasso"} | options[f"{kind} learner"])
+        ff = FairFrontier(n_rep=1, **common | {"learner": "logit-lasso"} | options[f"{kind} learner"])
         ff.fit(sample.X, sample.y, sensitive_features=sample.group)
         fitted = time.process_time()
         run = _published if kind == "published" else _own

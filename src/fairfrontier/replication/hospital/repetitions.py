@@ -82,7 +82,8 @@ class Study:
     def frontier(self, seed: Any) -> FairFrontier:
         """Return an unfitted `FairFrontier` with the study's settings."""
         names = ("learner", "learner_params", "folds", "n_boot", "alpha")
-        return FairFrontier(**{name: self.options[name] for name in names}, groups=GROUPS, random_state=seed)
+        given = {name: self.options[name] for name in names}
+        return FairFrontier(**given, n_rep=1, groups=GROUPS, random_state=seed)
 
     def lda_tasks(self, repetitions: int) -> list[Task]:
         """Tests of the four algorithms, once per seed."""
