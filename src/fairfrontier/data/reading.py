@@ -95,7 +95,9 @@ class Covariates:
             refuse_infinite({f"X[{name!r}]": count_infinite(values.to_numpy()) for name, values in frame.items()})
             return frame
         array = self.table if rows.size == len(self.table) else self.table[rows]
-        refuse_infinite({f"X[:, {j}]": count_infinite(array[:, j]) for j in range(array.shape[1])})
+        infinite = np.isinf(array)
+        if infinite.any():
+            refuse_infinite({f"X[:, {j}]": int(count) for j, count in enumerate(infinite.sum(axis=0))})
         return array
 
 

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from ...arrays import FloatArray, IntArray
 from ...data.columns import (
     FIRST_VALUES,
+    MOST_CODES,
     Kind,
     day_first,
     days_of,
@@ -136,8 +137,12 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.numbers_: list[NumberColumn] = []
         self.levels_: list[LevelColumn] = []
         target = None if y is None else np.asarray(y)
-        for name in self.columns_:
-            self._learn(name, _column(X, name), target, sample_weight)
+        # all columns of an array at once: one after another they would be read with long steps
+        gaps = None if isinstance(X, pd.DataFrame) else np.isnan(np.asarray(X, dtype=np.float64)).sum(axis=0)
+        for position, name in enumerate(self.columns_):
+            column = _column(X, name)
+            n_gaps = int(column.isna().sum()) if gaps is None else int(gaps[position])
+            self._learn(name, column, n_gaps, target, sample_weight)
         if self.standardise:
             values = self._numbers(X)
             self.mean_ = np.average(values, axis=0, weights=sample_weight)
@@ -149,21 +154,24 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.scale_ = np.where(scale > 1e-12 * np.maximum(np.abs(self.mean_), 1.0), scale, 1.0)
         return self
 
-    def _learn(self, name: Any, column: pd.Series, y: Any, weight: FloatArray | None) -> None:
+    def _learn(self, name: Any, column: pd.Series, n_gaps: int, y: Any, weight: FloatArray | None) -> None:
         kind = kind_of(column)
         if kind is Kind.INTEGER or not self.named_:
             kind = Kind.CATEGORY if name in self.codes or _coded(column, (y,), weight) else Kind.NUMBER
-        if kind is Kind.CATEGORY or column.isna().all():  # a column that is always missing has no median, but a level
+        if kind is Kind.CATEGORY or n_gaps == len(column):  # a column always missing has no median, but a level
             self.levels_.append(_learn_levels(name, column))
             return
         first = bool(day_first(column.dropna().unique())) if kind is Kind.DATE and _is_text(column) else True
-        values = NumberColumn(name, kind, np.nan, False, first).read(column)
-        gaps = np.isnan(values)
-        if gaps.all():
-            self.levels_.append(_learn_levels(name, column))
-            return
-        fill = np.nan if self.native else float(np.median(values[~gaps]))
-        self.numbers_.append(NumberColumn(name, kind, fill, bool(gaps.any()), first))
+        fill = np.nan
+        if self.named_ or not self.native:
+            values = NumberColumn(name, kind, np.nan, False, first).read(column)
+            present = values[~np.isnan(values)]
+            n_gaps = len(values) - len(present)  # what cannot be read is missing, too
+            if not len(present):
+                self.levels_.append(_learn_levels(name, column))
+                return
+            fill = np.nan if self.native else float(np.median(present))
+        self.numbers_.append(NumberColumn(name, kind, fill, n_gaps > 0, first))
 
     @property
     def level_positions(self) -> tuple[int, ...]:
@@ -323,7 +331,8 @@ def codes_among(X: Table, outcomes: Iterable[Any], weight: FloatArray | None = N
 
 
 def _coded(column: pd.Series, outcomes: Iterable[Any], weight: FloatArray | None) -> bool:
-    if not holds_integers(numbers_of(column.iloc[:FIRST_VALUES])):  # mostly these say so, and no others are read
+    first = numbers_of(column.iloc[:FIRST_VALUES])
+    if not holds_integers(first) or len(pd.unique(first)) > MOST_CODES + 1:  # mostly these say so: no others are read
         return False
     values = numbers_of(column)
     return holds_integers(values) and any(judge_codes(values, y, weight).coded for y in outcomes)
