@@ -12,7 +12,7 @@ from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 import numpy as np
 import pandas as pd
 import pytest
-from support.quick import QUICK
+from support.quick import QUICK, QUICK_LEARNER
 
 import fairfrontier
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule, evaluate, results
@@ -44,8 +44,8 @@ def sample():
 def walk(sample):
     """One instance, or several, of every result, by the name of its class."""
     X, y, group, coin = sample
-    options = QUICK | {"n_folds": 2, "groups": GROUPS, "random_state": 0}
-    ff = FairFrontier(n_boot=N_BOOT, bias_correction="regret", n_refits=2, **options)
+    options = QUICK_LEARNER | {"n_folds": 2, "groups": GROUPS, "random_state": 0}
+    ff = FairFrontier(n_rep=1, n_boot=N_BOOT, bias_correction="regret", n_refits=2, **options)
     ff.fit(X, y, sensitive_features=group)
     several = {IN_USE: coin, "other": (X["x1"] > 0).astype(int)}
     linear = LinearFrontierRule(**options).fit(X, y, sensitive_features=group)

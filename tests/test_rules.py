@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from support.people import GROUPS, LOGIT, fitted, frontier, people, plain_pairs, shares, unit
-from support.quick import QUICK
+from support.quick import QUICK_LEARNER
 from support.refusals import code_of
 
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule, cost_loss
@@ -127,7 +127,7 @@ def test_categories_in_a_frame():
     town = np.where(X[:, 0] > 0.5, "north", np.where(X[:, 0] > -0.5, "centre", "south"))
     indicators = np.column_stack([X[:, 1], *[(town == name).astype(float) for name in ("centre", "north", "south")]])
     frame = pd.DataFrame({"x": X[:, 1], "town": town})
-    options = {name: QUICK[name] for name in ("learner", "learner_params")} | {"capacity": 0.3}
+    options = QUICK_LEARNER | {"capacity": 0.3}
     by_name = fitted(data=(frame, y, g), **options)
     by_hand = fitted(data=(indicators, y, g), **options)
     np.testing.assert_allclose(by_name.decision_function(frame), by_hand.decision_function(indicators), atol=1e-6)

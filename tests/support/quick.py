@@ -4,7 +4,9 @@ from fairfrontier import FairFrontier
 
 FEW = {"n_penalties": 20, "n_tuning_folds": 3}
 """The fewest penalties that may be tried, in few folds: options of the lassos."""
-QUICK = {"learner": "factored-logit", "learner_params": FEW, "n_rep": 1}
+QUICK_LEARNER = {"learner": "factored-logit", "learner_params": FEW}
+"""Options of a rule."""
+QUICK = QUICK_LEARNER | {"n_rep": 1}
 """Options of a fit."""
 FEW_BY_NAME = {"auto": {"max_iter": 10}, "factored-logit": FEW, "factored-boosting": {"max_iter": 10}}
 
