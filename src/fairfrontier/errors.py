@@ -33,6 +33,7 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "length-mismatch": "Inputs that describe the same rows have different lengths or shapes.",
         "one-group": "Only one group is present; two are compared.",
         "too-many-groups": "More groups are present than can be compared: mostly two, some tests take more.",
+        "missing-group": "A rule that sees the group was asked to decide without it. Pass `sensitive_features=`.",
         "unknown-group": "A group label is not usable or not present in the data.",
         "group-too-small": "A group has too few rows for the number of folds.",
         "constant-outcome": "The outcome has a single value, so there is nothing to predict.",

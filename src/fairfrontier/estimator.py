@@ -27,6 +27,7 @@ from .data.suspects import warn_of_suspects
 from .errors import InputError, MissingDependencyError, NotFittedError
 from .fit import Fit, Learning, Options, Seeds, learn, pair_of, read_bounds
 from .frontier.regret import Regret, check_refits
+from .frontier.rule_class import read_rules
 from .frontier.sets import FeasibleSet, FrontierCurve
 from .frontier.support import SupportFunction
 from .inference import estimates, questions
@@ -87,6 +88,10 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         questions of feasibility. Never used to claim a less discriminatory alternative.
     n_refits : int
         Number of refits of the correction; each costs as much as the cross-fitting without its tuning.
+    rules : {"group-blind", "group-aware"}
+        What rules may depend on: the covariates alone, or the group as well. With "group-aware" the attainable risks
+        are a box (without a capacity), rules need the group to decide, and algorithms are compared with rules that see
+        it.
     groups : sequence of labels, optional
         The groups in the order in which results list them, two or more; rows of others are left out. Default: all
         labels sorted, last one first.
@@ -176,6 +181,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         alpha: float = 0.05,
         bias_correction: str | None = None,
         n_refits: int = 20,
+        rules: str = "group-blind",
         groups: Sequence[Label] | None = None,
         merge: Mapping[Label, Sequence[Label]] | None = None,
         folds: Any = None,
@@ -198,6 +204,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         self.alpha = alpha
         self.bias_correction = bias_correction
         self.n_refits = n_refits
+        self.rules = rules
         self.groups = groups
         self.merge = merge
         self.folds = folds
@@ -238,7 +245,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             Sampling weights; clusters (kept together in folds and bootstrap draws); names of the rows.
         external_nuisance : array (n, G), optional
             Your own out-of-fold predictions of E[(loss(1, y) - loss(0, y)) 1{group = g} | x], one column per
-            group in the order of ``groups``; no learner is then fitted.
+            group in the order of ``groups``; no learner is then fitted. With rules="group-aware" they are predictions
+            of E[loss(1, y) - loss(0, y) | x, g], and of a row only that of its own group is used.
         lower, upper : number or column (n,), optional
             Only rules are considered whose chance of selecting a row lies between these bounds.
 
@@ -257,6 +265,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         check_refits(self.bias_correction, self.n_refits)
         loss = get_loss(self.loss)
         learner = read_learner(self.learner, self.learner_params)
+        rules = read_rules(self.rules)
         if X is None and external_nuisance is None:
             raise InputError("bad-features", "X is needed to learn from; it may be None only with `external_nuisance`.")
         sample = make_sample(
@@ -285,6 +294,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             seeds=Seeds.of(self.random_state),
             bounds=read_bounds(lower, upper, sample),
             external=aligned(external_nuisance, sample.index, "external_nuisance"),
+            rules=rules,
         )
         outcomes = read_column(aligned(y, sample.index, "y"), "y")
         classes = outcome_labels(outcomes.at(sample.rows), self.positive)
@@ -1002,6 +1012,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             "n_folds",
             "n_jobs",
             "random_state",
+            "rules",
         )
         return {name: value for name, value in self.get_params(deep=False).items() if name in names}
 

@@ -19,6 +19,7 @@ from .data.row_losses import RowLosses, row_losses
 from .data.sample import Sample
 from .errors import InputError
 from .frontier.attainable import Attainable
+from .frontier.box import box_points
 from .frontier.capacity import cap
 from .frontier.regret import Regret, estimate_regret
 from .frontier.rule_class import GroupBlind, RuleClass
@@ -27,11 +28,11 @@ from .frontier.support import SupportFunction, build_support_function, group_mea
 from .learning.cross_fitting import Nuisance, Seed, as_seed, cross_fit, external_nuisance
 from .learning.diagnostics import Diagnostics, diagnose
 from .learning.folds import FoldSequence, n_learning_folds, sequence_of
-from .learning.learners import Learner, child_seeds
+from .learning.learners import Learner, child_seeds, within_groups
 from .progress import progress_bar
 
 RULES: RuleClass = GroupBlind()
-"""The class of rules considered."""
+"""The class of rules considered unless another is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,8 @@ class Fit:
         Sequential folds of the rows, if they were asked for.
     options : Options
         How questions are answered unless they say otherwise.
+    rules : RuleClass
+        What rules may depend on.
     """
 
     sample: Sample
@@ -164,6 +167,7 @@ class Fit:
     whole: Sample
     sequence: FoldSequence | None
     options: Options
+    rules: RuleClass = RULES
 
     @property
     def n_obs(self) -> int:
@@ -236,6 +240,7 @@ def learn(
     seeds: Seeds,
     bounds: Bounds,
     external: ArrayLike | None = None,
+    rules: RuleClass = RULES,
 ) -> Fit:
     """Learn the nuisance functions out of fold and build the support functions on them.
 
@@ -253,6 +258,8 @@ def learn(
         Bounds on the rules.
     external : array (n, G), optional
         Predictions supplied from outside instead of a learner.
+    rules : RuleClass
+        What rules may depend on.
 
     Returns
     -------
@@ -269,20 +276,41 @@ def learn(
     if how.sequential:
         sample.groups.pair('A test with folds="sequential"')
         _check_sequential(how, external is not None)
+    if rules.sees_group:
+        _check_aware(how)
+        learner = within_groups(learner)
     rows, whole, sequence = row_losses(loss, sample.y), sample, None
     if external is None:
         nuisance = _cross_fit(sample, rows, learner, how, options, seeds)
     else:
-        nuisance = external_nuisance(sample, rows.dl, external, jitter=how.jitter, random_state=seeds.learning)
+        nuisance = external_nuisance(
+            sample,
+            rows.dl,
+            external,
+            jitter=how.jitter,
+            random_state=seeds.learning,
+            sees_group=rules.sees_group,
+        )
     if how.sequential and nuisance.folds is not None:
         sequence = sequence_of(sample, nuisance.folds[0])
         tested = np.flatnonzero(nuisance.folds[0] > n_learning_folds(int(nuisance.folds.max())))
         sample, rows, bounds = sample.without_learning(tested), rows.take(tested), bounds.take(tested)
-        nuisance = replace(nuisance, predictions=nuisance.predictions[:, tested], folds=nuisance.folds[:, tested])
+        nuisance = replace(
+            nuisance,
+            predictions=nuisance.predictions[:, tested],
+            folds=nuisance.folds[:, tested],
+            within=None if nuisance.within is None else nuisance.within[:, tested],
+        )
     losses = (rows,) * len(nuisance.predictions)
     planes: tuple[Plane, ...] = ()
     if len(sample.groups) == 2:
-        planes = _planes(sample, learner, nuisance, losses, bounds=bounds, how=how, options=options, seeds=seeds)
+        functions = [
+            attainable(sample, own, t, bounds, rules) for own, t in zip(losses, nuisance.predictions, strict=True)
+        ]
+        regrets = _regrets(sample, learner, nuisance, losses, functions, how=how, options=options, seeds=seeds)
+        planes = tuple(
+            Plane(f, regret, _points(f, regret, rules)) for f, regret in zip(functions, regrets, strict=True)
+        )
     unseen = Fit(
         sample=sample,
         loss=loss,
@@ -298,6 +326,7 @@ def learn(
         whole=whole,
         sequence=sequence,
         options=options,
+        rules=rules,
     )
     return _diagnosed(unseen)
 
@@ -315,6 +344,7 @@ def _diagnosed(fit: Fit) -> Fit:
         weight=s.weight,
         group_auc=fit.nuisance.group_auc,
         free=None if scores.spread is None else scores.spread > 0.0,
+        sees_group=fit.rules.sees_group,
     )
     return replace(fit, diagnostics=found)
 
@@ -322,13 +352,14 @@ def _diagnosed(fit: Fit) -> Fit:
 def pair_of(fit: Fit, first: Label, second: Label) -> Fit:
     """Return the fit of two of the groups: their rows and folds, with the same predictions.
 
-    Among people of two groups E[dl 1{G = g} | x] is that among all people over P(G is one of the two | x).
+    Among people of two groups E[dl 1{G = g} | x] is that among all people over P(G is one of the two | x); E[dl | x, g]
+    stays.
     """
     pair, nuisance = (first, second), fit.nuisance
     fit.sample.groups.check(pair)
     if len(fit.sample.groups) == 2:
         raise InputError("bad-option", "There are two groups: the fit itself compares them, without `pair`.")
-    if nuisance.group_probabilities is None:
+    if nuisance.group_probabilities is None and not fit.rules.sees_group:
         raise InputError(
             "bad-option",
             f"The learner {nuisance.learner!r} does not model the group, so its predictions for all groups do not "
@@ -337,11 +368,13 @@ def pair_of(fit: Fit, first: Label, second: Label) -> Fit:
     codes = [fit.sample.groups.labels.index(label) for label in pair]
     rows = np.flatnonzero(np.isin(fit.sample.group, codes))
     sample = fit.sample.of_groups(pair)
-    chance = nuisance.group_probabilities[:, rows][:, :, codes].sum(axis=2, keepdims=True)
-    t = nuisance.predictions[:, rows][:, :, codes]
+    t, within = nuisance.predictions[:, rows][:, :, codes], nuisance.within
+    if nuisance.group_probabilities is not None and not fit.rules.sees_group:
+        chance = nuisance.group_probabilities[:, rows][:, :, codes].sum(axis=2, keepdims=True)
+        t = np.divide(t, chance, out=np.zeros_like(t), where=chance > 0.0)
     own = replace(
         nuisance,
-        predictions=np.divide(t, chance, out=np.zeros_like(t), where=chance > 0.0),
+        predictions=t,
         folds=None if nuisance.folds is None else nuisance.folds[:, rows],
         quality=nuisance.quality[nuisance.quality["group"].isin(pair)].reset_index(drop=True),
         details=nuisance.details[nuisance.details["group"].isin(pair)].reset_index(drop=True),
@@ -349,10 +382,12 @@ def pair_of(fit: Fit, first: Label, second: Label) -> Fit:
         group_auc=None,
         tuning={},
         group_probabilities=None,
+        within=None if within is None else within[:, rows][:, :, codes],
     )
     losses, bounds = tuple(each.take(rows) for each in fit.losses), fit.bounds.take(rows)
-    functions = [attainable(sample, each, t, bounds) for each, t in zip(losses, own.predictions, strict=True)]
-    planes = tuple(Plane(function, None, sharp_points(function, None)) for function in functions)
+    pairs = zip(losses, own.predictions, strict=True)
+    functions = [attainable(sample, each, t, bounds, fit.rules) for each, t in pairs]
+    planes = tuple(Plane(function, None, _points(function, None, fit.rules)) for function in functions)
     central = most_central([function.estimate for function in functions])
     chosen = replace(fit, sample=sample, nuisance=own, losses=losses, planes=planes, central=central, bounds=bounds)
     return _diagnosed(chosen)
@@ -367,6 +402,17 @@ def _check_sequential(how: Learning, external: bool) -> None:
     ):
         if given:
             raise InputError("bad-option", f'folds="sequential" does not go with {what}; leave one of them out.')
+
+
+def _check_aware(how: Learning) -> None:
+    """Refuse what does not go with rules that see the group."""
+    for given, what in (
+        (how.sequential, 'folds="sequential", whose test is one of rules that do not see it'),
+        (how.jitter != 0.0, f"jitter={how.jitter}, which would turn predictions off the axes of their groups"),
+        (how.bias_correction is not None, f"bias_correction={how.bias_correction!r}, which is for rules without it"),
+    ):
+        if given:
+            raise InputError("bad-option", f'rules="group-aware" does not go with {what}; leave one of them out.')
 
 
 def attainable(
@@ -404,33 +450,32 @@ def _cross_fit(
         )
 
 
-def _planes(
+def _points(function: SupportFunction, regret: Regret | None, rules: RuleClass) -> BestPoints:
+    return box_points(function) if rules.sees_group else sharp_points(function, regret)
+
+
+def _regrets(
     sample: Sample,
     learner: Learner,
     nuisance: Nuisance,
     losses: tuple[RowLosses, ...],
+    functions: Sequence[SupportFunction],
     *,
-    bounds: Bounds,
     how: Learning,
     options: Options,
     seeds: Seeds,
-) -> tuple[Plane, ...]:
-    functions = tuple(attainable(sample, own, t, bounds) for own, t in zip(losses, nuisance.predictions, strict=True))
-    regrets: tuple[Regret | None, ...] = (None,) * len(functions)
-    if how.bias_correction is not None:
-        with progress_bar("Refitting to estimate the regret", show=options.verbose) as progress:
-            regrets = estimate_regret(
-                sample,
-                losses[0].dl,
-                learner,
-                nuisance,
-                functions,
-                n_refits=how.n_refits,
-                seed=seeds.refits,
-                n_jobs=options.n_jobs,
-                progress=progress,
-            )
-    return tuple(
-        Plane(function, regret, sharp_points(function, regret))
-        for function, regret in zip(functions, regrets, strict=True)
-    )
+) -> Sequence[Regret | None]:
+    if how.bias_correction is None:
+        return (None,) * len(functions)
+    with progress_bar("Refitting to estimate the regret", show=options.verbose) as progress:
+        return estimate_regret(
+            sample,
+            losses[0].dl,
+            learner,
+            nuisance,
+            tuple(functions),
+            n_refits=how.n_refits,
+            seed=seeds.refits,
+            n_jobs=options.n_jobs,
+            progress=progress,
+        )

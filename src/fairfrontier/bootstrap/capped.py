@@ -62,7 +62,7 @@ class CappedContext:
         price = np.zeros(len(q))
         if priced:
             price = cutoffs[:, 0] if along is None else np.array([c.value for c in function.rules(valued).cutoffs])
-        p = q / function.mu
+        p = function.weights(q)
         payload = np.column_stack(
             [s.weight, s.weight * s.l0, s.weight * s.dl, s.weight * function.lower, s.weight * function.spread]
         )

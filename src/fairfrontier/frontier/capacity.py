@@ -19,6 +19,7 @@ from ..data.checks import check_capacity, check_directions, check_risks
 from ..data.groups import by_group
 from ..errors import InputError
 from .plane import clip_polygon, improvement_support, unit_circle
+from .rule_class import BESIDE
 from .sets import FeasibleSet, FrontierCurve, configuration, frontier_angles
 from .support import Extremum, SupportFunction, group_means
 
@@ -111,6 +112,8 @@ class CappedFunction:
         inverse = np.divide(1.0, self.spread, out=np.zeros(self.n_obs), where=self.spread > 0.0)
         self.t = scores.t * inverse[:, None]
         self.base = group_means(scores.l0, scores.group, scores.weight)[0]
+        # of rules that see the group, or all but see it: a group that does not count is decided as is best for it
+        self.on_axes = not ((scores.t[:, 0] != 0.0) & (scores.t[:, 1] != 0.0)).any()
 
     @property
     def n_obs(self) -> int:
@@ -155,9 +158,16 @@ class CappedFunction:
         """The rules of the grid."""
         return self.rules(grid_directions())
 
+    def weights(self, q: FloatArray) -> FloatArray:
+        """Weights q'M (..., 2) of the pairs t in the order by which rules of directions ``q`` (..., 2) select."""
+        if self.on_axes:
+            q = np.where(q == 0.0, -BESIDE * np.abs(q).max(axis=-1, keepdims=True), q)
+        p: FloatArray = q / self.mu
+        return p
+
     def _k(self, q: FloatArray) -> FloatArray:
         # as the compiled sums and `SupportFunction.selected` have it: a matrix product may round differently
-        p = q / self.mu
+        p = self.weights(q)
         k: FloatArray = self.t[:, 0] * p[0] + self.t[:, 1] * p[1]
         return k
 

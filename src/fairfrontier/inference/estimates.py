@@ -9,10 +9,11 @@ import pandas as pd
 
 from ..arrays import ArrayLike, FloatArray
 from ..data.aligning import aligned
-from ..data.checks import check_probabilities
+from ..data.checks import check_integer, check_probabilities
 from ..data.risks import Risks
 from ..fit import Fit
 from ..frontier import sets
+from ..frontier.box import box_frontier, drawn_box
 from ..frontier.capacity import cap, capped_feasible_set, capped_frontier
 from ..frontier.sets import (
     DrawnSet,
@@ -43,9 +44,13 @@ def support(fit: Fit, q: ArrayLike) -> FloatArray:
 
 
 def support_set(fit: Fit, q: ArrayLike) -> FloatArray:
-    """Risk pairs (k, 2) of the rules of directions (k, 2), medians over repetitions."""
+    """Risk pairs (k, 2) of the rules of directions (k, 2), medians over repetitions.
+
+    Rules that see the group decide about a group that does not count as is best for it.
+    """
     fit.plane("The support function")
-    return np.median([plane.function.estimate.support_set(q) for plane in fit.planes], axis=0)
+    tie = (-1.0, -1.0) if fit.rules.sees_group else None
+    return np.median([plane.function.estimate.support_set(q, tie) for plane in fit.planes], axis=0)
 
 
 def support_covariance(fit: Fit, q: ArrayLike) -> FloatArray:
@@ -72,6 +77,8 @@ def labelled_configuration(fit: Fit) -> str:
     first, second = fit.sample.groups.pair("The configuration of the frontier")
     values = points_table(fit).to_numpy()[:, :2]
     found = configuration(values[0], values[1])
+    if fit.rules.sees_group and found == "balanced":  # one corner, exactly on the line
+        found = fit.planes[fit.central].points.configuration
     return {"balanced": "balanced", "r-skewed": f"{first}-skewed", "b-skewed": f"{second}-skewed"}[found]
 
 
@@ -83,6 +90,10 @@ def frontier(
     margin = _tolerance(fit, tolerance)
     if capacity is not None:
         curve = capped_frontier(cap(plane.function, capacity), margin, n_points)
+    elif fit.rules.sees_group:
+        curve = box_frontier(
+            plane.function.estimate, plane.points, margin, check_integer(n_points, "`n_points`", least=2)
+        )
     else:
         curve = fa_frontier(
             plane.function.estimate,
@@ -98,6 +109,8 @@ def frontier(
 def drawn(fit: Fit, capacity: float | None = None) -> DrawnSet:
     """The set and the frontier that pictures show."""
     plane = fit.plane("The picture of the frontier")
+    if capacity is None and fit.rules.sees_group:
+        return drawn_box(plane.function.estimate, plane.points)
     if capacity is None:
         return drawn_set(plane.function.estimate, plane.points.configuration, plane.points.q_F, plane.regret)
     capped = cap(plane.function, capacity)

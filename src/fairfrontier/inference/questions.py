@@ -238,6 +238,12 @@ def candidate_tests(
 ) -> BestPointTests:
     """Test that pairs of points are the groups' best points; see `FairFrontier.test_best_points`."""
     labels, level = fit.sample.groups.pair("A test of best points"), fit.level(alpha)
+    if fit.rules.sees_group:
+        raise InputError(
+            "bad-option",
+            "The best points of rules that see the group are one corner of a box, and this test is one of two points "
+            'of a frontier without flat edges: ask a fit with rules="group-blind", or ask `test_pareto`.',
+        )
     first, second = check_risks(R), check_risks(B)
     if len(first) != len(second):
         raise InputError("bad-risks", f"R and B must be equally many points, got {len(first)} and {len(second)}.")

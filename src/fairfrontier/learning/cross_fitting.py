@@ -43,7 +43,7 @@ def candidate_table(rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Nuisance(Result):
-    """Predictions of Dtheta^g(x) = E[dl 1{G = g} | x], and their quality.
+    """Predictions of Dtheta^g(x) = E[dl 1{G = g} | x], or for rules that see the group of E[dl | x, G = g].
 
     Attributes
     ----------
@@ -72,6 +72,8 @@ class Nuisance(Result):
         candidate, inner loss and weight.
     group_probabilities : (n_rep, n, G) array or None
         Out-of-fold predictions of P(G = g | x), for learners that model them.
+    within : (n_rep, n, G) array or None
+        Out-of-fold predictions of E[dl | x, G = g], for learners that model it as a factor.
     """
 
     predictions: FloatArray
@@ -85,6 +87,7 @@ class Nuisance(Result):
     tuning: Mapping[Component, Any] = field(default_factory=dict)
     candidates: pd.DataFrame = field(default_factory=lambda: candidate_table([]))
     group_probabilities: FloatArray | None = None
+    within: FloatArray | None = None
 
     @property
     def heading(self) -> str:
@@ -193,7 +196,8 @@ def cross_fit(
 
     predictions = np.full((*fold.shape, len(sample.groups)), np.nan)
     group_probabilities = np.full(predictions.shape, np.nan)
-    account = _Account(sample, dl)
+    within = np.full(predictions.shape if learner.factored else 0, np.nan)
+    account = _Account(sample, dl, learner.sees_group)
     results = steps.run(fit_tasks, rows, child_seeds(fit_seed, len(fit_tasks)), tuning, n_jobs)
     for repetition, k in places:
         parts = {component: next(results) for component in components}
@@ -202,6 +206,8 @@ def cross_fit(
         predictions[repetition, held] = combined.delta_theta
         if combined.group_probabilities is not None:
             group_probabilities[repetition, held] = combined.group_probabilities
+        if learner.factored:
+            within[repetition, held] = combined.within_means
         train = fold[repetition] < k if sequential else fold[repetition] != k
         account.add(combined, held, train, {"repetition": repetition + 1, "fold": k})
 
@@ -219,14 +225,15 @@ def cross_fit(
         tuning,
         candidate_table(account.candidates),
         group_probabilities if np.isfinite(group_probabilities).all() else None,
+        within if learner.factored else None,
     )
 
 
 class _Account:
     """What is kept about every fold: quality, details of the learner, scores of its candidates."""
 
-    def __init__(self, sample: Sample, dl: FloatArray) -> None:
-        self.sample, self.dl = sample, dl
+    def __init__(self, sample: Sample, dl: FloatArray, sees_group: bool) -> None:
+        self.sample, self.dl, self.sees_group = sample, dl, sees_group
         self.quality: list[dict[str, Any]] = []
         self.details: list[dict[str, Any]] = []
         self.candidates: list[dict[str, Any]] = []
@@ -234,7 +241,8 @@ class _Account:
     def add(self, prediction: Prediction, held: IntArray, train: BoolArray, where: dict[str, Any]) -> None:
         """Add the predictions of the rows ``held`` out in one fold, made from the rows ``train``."""
         labels = self.sample.groups.labels
-        self.quality += [where | entry for entry in _fold_quality(self.sample, self.dl, prediction, held, train)]
+        found = _fold_quality(self.sample, self.dl, prediction, held, train, self.sees_group)
+        self.quality += [where | entry for entry in found]
         self.details += [
             where | {"group": labels[code], "quantity": quantity, "value": value}
             for code, quantity, value in prediction.details
@@ -246,7 +254,13 @@ class _Account:
 
 
 def external_nuisance(
-    sample: Sample, dl: FloatArray, values: ArrayLike, *, jitter: float = 0.0, random_state: Seed = None
+    sample: Sample,
+    dl: FloatArray,
+    values: ArrayLike,
+    *,
+    jitter: float = 0.0,
+    random_state: Seed = None,
+    sees_group: bool = False,
 ) -> Nuisance:
     """Take nuisance predictions made elsewhere, out of fold.
 
@@ -262,6 +276,9 @@ def external_nuisance(
         As for `cross_fit`.
     random_state : None, int, SeedSequence or Generator
         Source of randomness of the jitter.
+    sees_group : bool
+        Whether predictions are of E[dl | x, G = g], for rules that see the group; of a row only that of its own group
+        is used.
 
     Returns
     -------
@@ -281,6 +298,8 @@ def external_nuisance(
             f"{pairs.shape}.",
         )
     pairs = pairs[sample.rows]
+    if sees_group:  # of a row only the prediction for its own group is used
+        pairs = np.where(np.arange(len(sample.groups)) == sample.group[:, None], pairs, 0.0)
     finite = np.isfinite(pairs).all(axis=1)
     if not finite.all():
         raise InputError(
@@ -300,7 +319,9 @@ def external_nuisance(
     table = pd.DataFrame(
         [
             {"repetition": 1, "fold": 0} | entry
-            for entry in _fold_quality(sample, dl, prediction, everything, np.ones(sample.n_obs, dtype=bool))
+            for entry in _fold_quality(
+                sample, dl, prediction, everything, np.ones(sample.n_obs, dtype=bool), sees_group
+            )
         ]
     )
     _warn_if_weak(sample, table, "external")
@@ -408,25 +429,26 @@ def shown_component(component: Component, sample: Sample) -> str:
 
 
 def _fold_quality(
-    sample: Sample, dl: FloatArray, prediction: Prediction, held: IntArray, train: BoolArray
+    sample: Sample, dl: FloatArray, prediction: Prediction, held: IntArray, train: BoolArray, sees_group: bool
 ) -> Iterator[dict[str, Any]]:
-    """Compare predictions of held-out rows with the mean of the rows ``train``."""
-    w, w_train = sample.weight[held], sample.weight[train]
+    """Compare predictions of held-out rows with the mean of the rows ``train``; within the group if rules see it."""
     for code, (label, predicted) in enumerate(zip(sample.groups, prediction.groups, strict=True)):
         member = sample.group == code
-        z = np.where(member, dl, 0.0)
+        z, used = (dl, member) if sees_group else (np.where(member, dl, 0.0), np.ones(len(dl), dtype=bool))
+        own, known = used[held], np.flatnonzero(train & used)
+        w, w_train, z_held, z_train = sample.weight[held][own], sample.weight[known], z[held][own], z[known]
         # R2 = 1 - sum w (z - Dtheta)^2 / sum w (z - training mean)^2
-        error = float(np.sum(w * (z[held] - predicted.mean) ** 2))
-        variation = float(np.sum(w * (z[held] - _mean(z[train], w_train)) ** 2))
+        error = float(np.sum(w * (z_held - predicted.mean[own]) ** 2))
+        variation = float(np.sum(w * (z_held - _mean(z_train, w_train)) ** 2))
         yield {
             "group": label,
             "rows": len(held),
             "group_rows": int(member[held].sum()),
             "r2": 1.0 - error / variation if variation > 0 else np.nan,
-            "log_loss": _mean(log_loss(predicted, z[held]), w),
+            "log_loss": _mean(log_loss(predicted, z[held])[own], w),
             "mean_log_loss": np.nan
             if predicted.values is None
-            else _mean(log_loss(_frequencies(z[train], w_train, len(held)), z[held]), w),
+            else _mean(log_loss(_frequencies(z_train, w_train, len(z_held)), z_held), w),
             "error": error,
             "variation": variation,
         }

@@ -56,6 +56,9 @@ class Diagnostics(Result):
     revealing_covariate : object or None
         Name of the covariate that by itself separates the groups best, if its area under the curve
         exceeds 0.99.
+    sees_group : bool
+        Whether the rules see the group. Pairs then lie on the axes and have four directions, which is no concern;
+        margin shares are of rows whose loss difference is near zero, and that the group is determined is meant.
     """
 
     n_obs: int
@@ -70,6 +73,7 @@ class Diagnostics(Result):
     no_kinks_plausible: bool
     group_auc: float
     revealing_covariate: Label | None
+    sees_group: bool = False
 
     @property
     def heading(self) -> str:
@@ -109,7 +113,7 @@ class Diagnostics(Result):
 
         The types of the covariates do not matter: many discrete ones can make as many directions as there are rows.
         """
-        return self.few_directions or self.heavy_atom
+        return not self.sees_group and (self.few_directions or self.heavy_atom)
 
     @property
     def few_directions(self) -> bool:
@@ -124,13 +128,19 @@ class Diagnostics(Result):
     @property
     def group_determined(self) -> bool:
         """Whether a covariate, or the learner's predictions, nearly determine the group."""
-        return self.revealing_covariate is not None or self.group_auc > AUC_DETERMINED
+        return not self.sees_group and (self.revealing_covariate is not None or self.group_auc > AUC_DETERMINED)
 
     def lines(self) -> list[str]:
         """Return what a summary says about the conditions, in plain words."""
         shares = ", ".join(
             f"{share:.1%} within {width:g}" for width, share in zip(self.margin_widths, self.margin_shares, strict=True)
         )
+        if self.sees_group:
+            return [
+                "Rules see the group, so the pairs of predictions lie on the axes. Of the rows, "
+                f"{shares} median lengths of a predicted loss difference of zero, where either decision is as good; "
+                f"the shares fall with exponent {self.margin_exponent:.2f} (1 is ideal, 0 a violation)."
+            ]
         verdict = "doubtful" if self.margin_doubtful else "plausible"
         lines = [
             f"Nuisance directions: {self.n_directions} distinct in {self.n_obs} rows, the most frequent "
@@ -171,6 +181,7 @@ def diagnose(
     weight: FloatArray | None = None,
     group_auc: float | None = None,
     free: BoolArray | None = None,
+    sees_group: bool = False,
 ) -> Diagnostics:
     """Describe how nuisance pairs are spread.
 
@@ -191,6 +202,8 @@ def diagnose(
         of the lengths |t_r| / mu_r - |t_b| / mu_b.
     free : (n,) boolean array, optional
         Rows about which a rule can decide; others, fixed by bounds, make no atom.
+    sees_group : bool
+        Whether the rules see the group.
 
     Returns
     -------
@@ -204,7 +217,10 @@ def diagnose(
     angle = np.arctan2(scaled[:, 1], scaled[:, 0])
     n_directions, largest_atom = _atoms(angle, length, w if free is None else w * free)
     median = float(np.median(length))
-    shares = tuple(largest_strip_share(angle, length, w, width * median) for width in MARGIN_WIDTHS)
+    if sees_group:
+        shares = tuple(float(w[length < width * median].sum()) for width in MARGIN_WIDTHS)
+    else:
+        shares = tuple(largest_strip_share(angle, length, w, width * median) for width in MARGIN_WIDTHS)
     sector_rows, sector_share, gap = _sectors(angle[length > 0], w[length > 0])
     if group_auc is None:
         score = np.abs(scaled[:, 0]) - np.abs(scaled[:, 1])
@@ -221,7 +237,8 @@ def diagnose(
         largest_gap=gap,
         no_kinks_plausible=sector_rows >= MIN_SECTOR_ROWS and sector_share >= MIN_SECTOR_SHARE,
         group_auc=group_auc,
-        revealing_covariate=None if X is None else _revealing_covariate(X, first, w),
+        revealing_covariate=None if X is None or sees_group else _revealing_covariate(X, first, w),
+        sees_group=sees_group,
     )
 
 

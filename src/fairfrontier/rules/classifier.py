@@ -1,7 +1,8 @@
 """Rules one can deploy: scikit-learn classifiers that attain a chosen point of the frontier.
 
 The rule of a direction q selects x where k(x) = q'M t(x) is positive, with t the nuisance pair and M = diag(1 / mu).
-With q = -(w_r, w_b) it minimises w_r e_r + w_b e_b. The group is needed to learn t and never to apply the rule.
+With q = -(w_r, w_b) it minimises w_r e_r + w_b e_b. The group is needed to learn t, and never to apply the rule
+unless it is one that sees the group.
 """
 
 from __future__ import annotations
@@ -19,21 +20,22 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ..arrays import ArrayLike, FloatArray
+from ..arrays import ArrayLike, FloatArray, IntArray
 from ..data.aligning import aligned, index_of
 from ..data.checks import check_bounds, check_capacity, check_n_jobs, check_probabilities
 from ..data.declared import read_declared
 from ..data.losses import Loss, get_loss
-from ..data.messages import listed
+from ..data.messages import listed, shown
 from ..data.reading import LARGEST, SMALLEST, Table, read_column, read_covariates, to_float
 from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
 from ..errors import InputError, NotFittedError
-from ..fit import RULES, Bounds, attainable
+from ..fit import Bounds, attainable
 from ..frontier.attainable import Attainable
 from ..frontier.capacity import NO_CUTOFF, cap, find_cutoff
+from ..frontier.rule_class import read_rules
 from ..learning.cross_fitting import as_seed, cross_fit, fit_on_all
-from ..learning.learners import Learner, child_seeds, read_learner
+from ..learning.learners import Learner, child_seeds, read_learner, within_groups
 from .preferences import Setting, Weights, preferred_direction
 
 
@@ -56,6 +58,9 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     lower, upper : number or function of X, optional
         Bounds on every person's chance of being selected; a function maps covariates, a pandas frame or an array
         (n, p), to bounds (n,).
+    rules : {"group-blind", "group-aware"}
+        As for `FairFrontier`. A "group-aware" rule needs the groups of the rows that it decides about, given as
+        ``sensitive_features`` to `predict` and the other methods; a "group-blind" rule ignores them.
     learner_params, groups, positive, categorical, numeric
         As for `FairFrontier`. Without ``positive`` the larger of two labels counts as 1, as everywhere in scikit-learn.
     n_folds : int
@@ -104,6 +109,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_folds: int = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
+        rules: str = "group-blind",
     ) -> None:
         self.loss = loss
         self.learner = learner
@@ -120,6 +126,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_folds = n_folds
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.rules = rules
 
     def fit(
         self,
@@ -137,7 +144,9 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_n_jobs(self.n_jobs)
         loss = get_loss(self.loss)
-        learner = read_learner(self.learner, self.learner_params)
+        learner, rules = read_learner(self.learner, self.learner_params), read_rules(self.rules)
+        if rules.sees_group:
+            learner = within_groups(learner)
         table, index = self._covariates(X, reset=True), index_of(X, y)
         outcome, positive, classes = self._labels(aligned(y, index, "y"), loss)
         sample = make_sample(
@@ -162,7 +171,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 sample, losses.dl, learner, n_folds=self.n_folds, n_jobs=self.n_jobs, random_state=direction_seed
             )
             bounds = Bounds(*self._bounds(sample.covariates, sample.n_obs))
-            whole = attainable(sample, losses, nuisance.predictions[0], bounds)
+            whole = attainable(sample, losses, nuisance.predictions[0], bounds, rules)
             return whole if self.capacity is None else cap(whole, self.capacity)
 
         setting = Setting(labels, sample.groups.shares, function)
@@ -179,14 +188,16 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._columns = list(sample.X.columns) if isinstance(sample.X, pd.DataFrame) else None
         self.classes_ = classes
         self.groups_, self.group_shares_ = sample.groups.labels, sample.groups.shares
-        self.direction_, self._fitted = q, fitted
+        self.direction_, self._fitted = read_rules(self.rules).direction(q), fitted
         self.cutoff_ = NO_CUTOFF
-        self._recalibrate(sample.covariates, sample.weight)
+        self._recalibrate(sample.covariates, sample.weight, sample.group)
         return self
 
-    def recalibrate(self, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def recalibrate(
+        self, X: ArrayLike, sample_weight: ArrayLike | None = None, *, sensitive_features: ArrayLike | None = None
+    ) -> Self:
         """Fit the cut-off again, to the rows of another population; the order in which people are selected stays."""
-        table = self._read(X)
+        table, group = self._read(X), self._groups(X, sensitive_features)
         weight = np.ones(len(table))
         if sample_weight is not None:
             column = read_column(sample_weight, "sample_weight")
@@ -201,40 +212,71 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"The largest sample_weight is {weight.max():.3g}; it must lie between {SMALLEST:g} and "
                     f"{LARGEST:g}. Only ratios of weights matter: divide them by their mean.",
                 )
-        self._recalibrate(table, weight)
+        self._recalibrate(table, weight, group)
         return self
 
-    def _recalibrate(self, table: Table, weight: FloatArray) -> None:
+    def _recalibrate(self, table: Table, weight: FloatArray, group: IntArray | None) -> None:
         lower, upper = self._bounds(table, len(weight))
         if self.capacity is not None:
-            self.cutoff_ = find_cutoff(self._k(table), weight, self.capacity, lower, upper - lower)
+            self.cutoff_ = find_cutoff(self._k(table, group), weight, self.capacity, lower, upper - lower)
 
-    def decision_function(self, X: ArrayLike) -> FloatArray:
+    def decision_function(self, X: ArrayLike, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
         """Return k (n,): by how much selecting each person serves the weighted sum of the two risks."""
-        return self._k(self._read(X))
+        return self._k(self._read(X), self._groups(X, sensitive_features))
 
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
+    def predict_proba(self, X: ArrayLike, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
         """Return the chances (n, 2) of decisions 0 and 1; strictly between 0 and 1 only at the cut-off or by bounds."""
         table = self._read(X)
-        k = self._k(table)
+        k = self._k(table, self._groups(X, sensitive_features))
         lower, upper = self._bounds(table, len(k))
         selected = lower + (upper - lower) * self.cutoff_.chances(k)
         return np.column_stack([1.0 - selected, selected])
 
-    def predict(self, X: ArrayLike) -> Any:
+    def predict(self, X: ArrayLike, *, sensitive_features: ArrayLike | None = None) -> Any:
         """Return each person's more likely decision, 0 where both are equally likely; `draw` decides by lot."""
-        chance = self.predict_proba(X)[:, 1]
+        chance = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
         return self.classes_[(chance > 0.5).astype(np.intp)]
 
-    def draw(self, X: ArrayLike, random_state: Any = None) -> Any:
+    def draw(self, X: ArrayLike, random_state: Any = None, *, sensitive_features: ArrayLike | None = None) -> Any:
         """Return decisions drawn with the chances of `predict_proba`."""
-        chance = self.predict_proba(X)[:, 1]
+        chance = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
         return self.classes_[(np.random.default_rng(random_state).random(len(chance)) < chance).astype(np.intp)]
 
-    def _k(self, table: Table) -> FloatArray:
-        t, p = RULES.vectors(self._fitted.predict(table).delta_theta, None), self.direction_ / self.group_shares_
+    def _k(self, table: Table, group: IntArray | None) -> FloatArray:
+        t = read_rules(self.rules).vectors(self._fitted.predict(table).delta_theta, group)
+        p = self.direction_ / self.group_shares_
         k: FloatArray = t[:, 0] * p[0] + t[:, 1] * p[1]
         return k
+
+    def _groups(self, X: ArrayLike, given: ArrayLike | None) -> IntArray | None:
+        """Return the codes (n,) of the groups of the rows of X, for a rule that sees them; None for any other."""
+        self.check_fitted()
+        if not read_rules(self.rules).sees_group:
+            return None
+        if given is None:
+            raise InputError(
+                "missing-group",
+                "This rule sees the group and needs that of every row to decide: pass it as sensitive_features=, as in "
+                "rule.predict(X, sensitive_features=group). A rule that does not need it is one of "
+                'rules="group-blind".',
+            )
+        column = read_column(aligned(given, index_of(X), "sensitive_features"), "sensitive_features")
+        n = len(column.values)
+        if n != (rows := len(self._read(X))):
+            raise InputError(
+                "length-mismatch", f"sensitive_features has {n} values, but X has {rows} rows: give one per row."
+            )
+        codes = np.full(n, -1, dtype=np.intp)
+        for code, label in enumerate(self.groups_):
+            codes[np.array([value == label for value in column.values], dtype=bool)] = code
+        if (codes < 0).any():
+            value = column.values[int(np.argmax(codes < 0))]
+            raise InputError(
+                "unknown-group",
+                f"sensitive_features has {shown(value)}, but the rule has learned about the groups "
+                f"{listed(self.groups_)} only, and needs to see the group of everybody it decides about.",
+            )
+        return codes
 
     def _read(self, X: ArrayLike) -> Table:
         self.check_fitted()

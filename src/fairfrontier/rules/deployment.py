@@ -208,7 +208,7 @@ def _halves(fit: Fit, capacity: float | None) -> _Halves:
     pairs = (inner.predictions[0], fitted.predict(second.covariates).delta_theta)
     functions: list[Attainable] = []
     for half, part, t in zip((first, second), rows, pairs, strict=True):
-        exact = attainable(half, losses.take(part), t, fit.bounds.take(part))
+        exact = attainable(half, losses.take(part), t, fit.bounds.take(part), fit.rules)
         functions.append(exact if capacity is None else cap(exact, capacity))
     return _Halves(functions[0], functions[1], *rows, "those of the held-out half of the rows")
 

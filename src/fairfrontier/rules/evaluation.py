@@ -205,7 +205,10 @@ def _table(sample: Sample, means: Mapping[str, tuple[FloatArray, FloatArray]]) -
 
 def _decisions(rule: Any, X: ArrayLike, sample: Sample, positive: Any, outcomes: Any) -> FloatArray:
     if isinstance(rule, FrontierRule):
-        chances: FloatArray = rule.predict_proba(X)[:, 1]
+        # rows of groups that are left out need a label, too, if the rule sees the group; they are not evaluated
+        groups = np.full(sample.n_given, rule.groups_[0], dtype=object)
+        groups[sample.rows] = np.array(sample.groups.labels, dtype=object)[sample.group]
+        chances: FloatArray = rule.predict_proba(X, sensitive_features=groups)[:, 1]
         return chances
     if not hasattr(rule, "predict"):
         given = aligned(rule, sample.index, "rule")

@@ -17,7 +17,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from ..arrays import ArrayLike, FloatArray
+from ..arrays import ArrayLike, FloatArray, IntArray
 from ..data.losses import Loss
 from ..data.notebook import BLUE, ORANGE, Picture
 from ..data.reading import Label, Table
@@ -198,7 +198,7 @@ numeric, n_folds, n_jobs, random_state
     def _takes_gaps(self) -> bool:
         return True
 
-    def _k(self, table: Table) -> FloatArray:
+    def _k(self, table: Table, group: IntArray | None) -> FloatArray:
         k: FloatArray = self._fitted.predict(table)
         return k
 

@@ -15,6 +15,7 @@ from .composite import PartiallyLinearLearner, StackLearner, simplex_weights
 from .encoding import NumericColumns
 from .estimators import Family, GroupPrediction, log_loss
 from .presets import PRESETS, read_learner, resolve_learner
+from .within import within_groups, without_groups
 
 __all__ = [
     "PRESETS",
@@ -36,4 +37,6 @@ __all__ = [
     "read_learner",
     "resolve_learner",
     "simplex_weights",
+    "within_groups",
+    "without_groups",
 ]

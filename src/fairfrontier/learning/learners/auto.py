@@ -197,11 +197,17 @@ class AutoLearner(Learner):
             ],
             axis=0,
         )
-        groups = []
-        for code, weights in enumerate(weighing.of_loss):
-            within = mixture([part.predictions[code] for part in of_loss], weights)
-            groups.append(group_product(p[:, code], within))
-        return Prediction(tuple(groups), p, candidates=weighing.scores)
+        within = tuple(
+            mixture([part.predictions[code] for part in of_loss], weights)
+            for code, weights in enumerate(weighing.of_loss)
+        )
+        groups = tuple(group_product(p[:, code], own) for code, own in enumerate(within))
+        return Prediction(groups, p, candidates=weighing.scores, within=within)
+
+    @property
+    def factored(self) -> bool:
+        """Yes."""
+        return True
 
     def _weigh(self, parts: Mapping[Component, Any]) -> Weighing:
         """Return the weights of all candidates, found from their errors at the training rows unless known already."""

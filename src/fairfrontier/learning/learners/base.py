@@ -95,17 +95,25 @@ class Prediction:
         Numbers worth keeping about the fit, with the code of the group that they belong to.
     candidates : tuple of CandidateScore
         For learners that weigh candidates: how each of them did.
+    within : tuple of GroupPrediction (G,) or None
+        Of dl within each group, for learners that model it as a factor; see `within_groups`.
     """
 
     groups: tuple[GroupPrediction, ...]
     group_probabilities: FloatArray | None = None
     details: tuple[tuple[int, str, float], ...] = ()
     candidates: tuple[CandidateScore, ...] = ()
+    within: tuple[GroupPrediction, ...] | None = None
 
     @property
     def delta_theta(self) -> FloatArray:
         """The nuisance functions (n, G) at the rows, one column per group."""
         return np.column_stack([group.mean for group in self.groups])
+
+    @property
+    def within_means(self) -> FloatArray | None:
+        """E[dl | x, G = g] at the rows (n, G), for learners that model it as a factor."""
+        return None if self.within is None else np.column_stack([group.mean for group in self.within])
 
 
 class FittedPart(Protocol):
@@ -137,6 +145,16 @@ class Learner(ABC):
     def takes_gaps(self) -> bool:
         """Whether missing covariates are fine, as far as the learner knows."""
         return True
+
+    @property
+    def factored(self) -> bool:
+        """Whether E[dl | x, G = g] is a factor of its predictions, and handed on with them."""
+        return False
+
+    @property
+    def sees_group(self) -> bool:
+        """Whether it predicts E[dl | x, G = g] instead of Dtheta^g(x), for rules that see the group."""
+        return False
 
     @property
     def candidate_names(self) -> tuple[str, ...]:
@@ -356,7 +374,13 @@ class FactoredLearner(Learner):
     def combine(self, parts: Mapping[Component, Any]) -> Prediction:
         """Multiply the factors."""
         p = group_probabilities(parts["group"], len(parts) - 1)
-        return Prediction(tuple(group_product(p[:, code], parts[code]) for code in range(p.shape[1])), p)
+        within = tuple(parts[code] for code in range(p.shape[1]))
+        return Prediction(tuple(group_product(p[:, g], own) for g, own in enumerate(within)), p, within=within)
+
+    @property
+    def factored(self) -> bool:
+        """Yes."""
+        return True
 
     def _family(self, component: Component, rows: TrainingRows) -> Family:
         """Return the kind of model of a factor: groups are classes, however many there are."""

@@ -105,4 +105,9 @@ class PooledLearner(Learner):
         """Multiply the factors."""
         within: tuple[GroupPrediction, ...] = parts["all groups"]
         p = group_probabilities(parts["group"], len(within))
-        return Prediction(tuple(group_product(p[:, g], own) for g, own in enumerate(within)), p)
+        return Prediction(tuple(group_product(p[:, g], own) for g, own in enumerate(within)), p, within=within)
+
+    @property
+    def factored(self) -> bool:
+        """Yes."""
+        return True
