@@ -110,12 +110,16 @@ def test_evaluate_hands_the_groups_to_the_rule(fitted):
     rule = fitted.rule()
     found = evaluate(rule, X, y, group)
     np.testing.assert_allclose(found.risks, fitted.risks(rule.predict(X, sensitive_features=group)).risk)
-    blind = FrontierRule(**QUICK, random_state=0).fit(X, y, sensitive_features=group)
+    blind = FrontierRule(learner="factored-logit", learner_params=FEW, random_state=0).fit(
+        X, y, sensitive_features=group
+    )
     np.testing.assert_array_equal(blind.predict(X), blind.predict(X, sensitive_features=group))
 
 
 def test_a_rule_is_learned_by_itself():
-    rule = FrontierRule(**QUICK, rules="group-aware", weights="rawlsian", n_folds=2, random_state=0)
+    rule = FrontierRule(
+        learner="factored-logit", learner_params=FEW, rules="group-aware", weights="rawlsian", n_folds=2, random_state=0
+    )
     rule.fit(X, y, sensitive_features=group)
     assert 0.0 < rule.predict(X, sensitive_features=group).mean() < 1.0
 
