@@ -113,7 +113,9 @@ def test_evaluate_hands_the_groups_to_the_rule(fitted):
     blind = FrontierRule(learner="factored-logit", learner_params=FEW, random_state=0).fit(
         X, y, sensitive_features=group
     )
-    np.testing.assert_array_equal(blind.predict(X), blind.predict(X, sensitive_features=group))
+    with pytest.raises(TypeError, match="does not see the group"):
+        blind.predict(X, sensitive_features=group)
+    assert len(evaluate(blind, X, y, group).risks) == 2
 
 
 def test_a_rule_is_learned_by_itself():

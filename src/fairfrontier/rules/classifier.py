@@ -60,7 +60,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (n, p), to bounds (n,).
     rules : {"group-blind", "group-aware"}
         As for `FairFrontier`. A "group-aware" rule needs the groups of the rows that it decides about, given as
-        ``sensitive_features`` to `predict` and the other methods; a "group-blind" rule ignores them.
+        ``sensitive_features`` to `predict` and the other methods; a "group-blind" rule takes none.
     learner_params, groups, positive, categorical, numeric
         As for `FairFrontier`. Without ``positive`` the larger of two labels counts as 1, as everywhere in scikit-learn.
     n_folds : int
@@ -252,6 +252,8 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the codes (n,) of the groups of the rows of X, for a rule that sees them; None for any other."""
         self.check_fitted()
         if not read_rules(self.rules).sees_group:
+            if given is not None:
+                raise TypeError("this rule does not see the group: it takes no sensitive_features to decide")
             return None
         if given is None:
             raise InputError(

@@ -19,6 +19,7 @@ from ..data.result import PlainDict, Result, labels, plain_items
 from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
 from ..errors import DroppedRowsWarning, InputError, MissingDependencyError
+from ..frontier.rule_class import read_rules
 from ..frontier.support import group_means
 from .classifier import FrontierRule
 
@@ -205,9 +206,10 @@ def _table(sample: Sample, means: Mapping[str, tuple[FloatArray, FloatArray]]) -
 
 def _decisions(rule: Any, X: ArrayLike, sample: Sample, positive: Any, outcomes: Any) -> FloatArray:
     if isinstance(rule, FrontierRule):
-        # rows of groups that are left out need a label, too, if the rule sees the group; they are not evaluated
-        groups = np.full(sample.n_given, rule.groups_[0], dtype=object)
-        groups[sample.rows] = np.array(sample.groups.labels, dtype=object)[sample.group]
+        groups = None
+        if read_rules(rule.rules).sees_group:  # rows of groups that are left out get a label, too; nobody looks at them
+            groups = np.full(sample.n_given, rule.groups_[0], dtype=object)
+            groups[sample.rows] = np.array(sample.groups.labels, dtype=object)[sample.group]
         chances: FloatArray = rule.predict_proba(X, sensitive_features=groups)[:, 1]
         return chances
     if not hasattr(rule, "predict"):
