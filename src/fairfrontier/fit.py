@@ -428,6 +428,7 @@ def attainable(
         clusters=sample.clusters,
         lower=bounds.lower,
         upper=bounds.upper,
+        sees_group=rules.sees_group,
     )
     return build_support_function(scores)
 

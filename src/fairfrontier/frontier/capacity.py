@@ -112,8 +112,6 @@ class CappedFunction:
         inverse = np.divide(1.0, self.spread, out=np.zeros(self.n_obs), where=self.spread > 0.0)
         self.t = scores.t * inverse[:, None]
         self.base = group_means(scores.l0, scores.group, scores.weight)[0]
-        # of rules that see the group, or all but see it: a group that does not count is decided as is best for it
-        self.on_axes = not ((scores.t[:, 0] != 0.0) & (scores.t[:, 1] != 0.0)).any()
 
     @property
     def n_obs(self) -> int:
@@ -159,8 +157,11 @@ class CappedFunction:
         return self.rules(grid_directions())
 
     def weights(self, q: FloatArray) -> FloatArray:
-        """Weights q'M (..., 2) of the pairs t in the order by which rules of directions ``q`` (..., 2) select."""
-        if self.on_axes:
+        """Weights q'M (..., 2) of the pairs t in the order by which rules of directions ``q`` (..., 2) select.
+
+        Rules that see the group decide about a group that does not count as is best for it.
+        """
+        if self.scores.sees_group:
             q = np.where(q == 0.0, -BESIDE * np.abs(q).max(axis=-1, keepdims=True), q)
         p: FloatArray = q / self.mu
         return p

@@ -161,7 +161,8 @@ class Scores:
     """What a row contributes: losses, group, weight, nuisance pair and (optionally) its cluster.
 
     Bounds lower <= a(x) <= upper on the rules are built in: ``l0`` is the loss at the lower bound, ``dl``
-    and ``t`` are the loss difference and the nuisance times ``spread`` = upper - lower.
+    and ``t`` are the loss difference and the nuisance times ``spread`` = upper - lower. ``sees_group``: whether rules
+    see the group, so that pairs lie on the axes of their groups.
     """
 
     l0: FloatArray
@@ -172,6 +173,7 @@ class Scores:
     clusters: IntArray | None = None
     lower: FloatArray | None = None
     spread: FloatArray | None = None
+    sees_group: bool = False
 
     @property
     def weight_sums(self) -> FloatArray:
@@ -216,16 +218,18 @@ def make_scores(
     clusters: IntArray | None = None,
     lower: ArrayLike | None = None,
     upper: ArrayLike | None = None,
+    sees_group: bool = False,
 ) -> Scores:
     """Combine losses and nuisances with bounds on the rules (all arrays (n,), ``t`` (n, 2))."""
     if group.dtype.kind != "i":
         raise TypeError(f"groups are integer codes, not of type {group.dtype}")
     if lower is None and upper is None:
-        return Scores(l0, dl, _not_tiny(t), group, weight, clusters)
+        return Scores(l0, dl, _not_tiny(t), group, weight, clusters, sees_group=sees_group)
     low, high = check_bounds(lower, upper, len(l0))
     # a rule with a(x) = a has conditional loss l0 + a dl
     spread = high - low
-    return Scores(l0 + low * dl, spread * dl, _not_tiny(spread[:, None] * t), group, weight, clusters, low, spread)
+    t = _not_tiny(spread[:, None] * t)
+    return Scores(l0 + low * dl, spread * dl, t, group, weight, clusters, low, spread, sees_group)
 
 
 def _not_tiny(t: FloatArray) -> FloatArray:
