@@ -18,6 +18,7 @@ from ..frontier.sets import feasible_set
 from ..frontier.support import group_means
 from ..learning.learners import child_seeds
 from ..progress import progress_bar
+from .aware.questions import aware_evidence
 from .bands import EstimatedFeasibleSet
 from .best_points import BestPointTests, best_point_tests
 from .distance.estimates import Fairest, MetricLike, fairest_evidence, read_metric
@@ -61,6 +62,12 @@ def lda_tests(
     """Test whether algorithms have less discriminatory alternatives; see `FairFrontier.test_lda`."""
     labels, level = fit.sample.groups.pair("The test for less discriminatory alternatives"), fit.level(alpha)
     n_directions = _check_lda(method, directions, kinks, capacity)
+    if fit.rules.sees_group and method != "robust":
+        raise InputError(
+            "bad-option",
+            f'method="{method}" is not one for rules that see the group, whose attainable risks have flat edges: '
+            'choose "robust".',
+        )
     warn_of_few_draws(fit, level, len(algorithms.names), doubled=method != "robust")
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
@@ -75,6 +82,8 @@ def lda_tests(
         directions=n_directions,
         kinks=kinks,
     )
+    if fit.rules.sees_group and capacity is None:
+        evidence = aware_evidence(fit, algorithms, evidence)
     if fit.sequence is not None:
         evidence = _in_sequence(fit, algorithms, evidence, method, capacity)
     rates: list[FloatArray | None] = [fit.group_means(a) for a in algorithms.decisions]
@@ -89,6 +98,7 @@ def lda_tests(
         capacity=capacity,
         bounded=fit.plane().function.scores.lower is not None,
         sequential=fit.sequence is not None,
+        rules=fit.rules.name,
         checks=[*learner_checks(fit, algorithms, drawings), *[None] * len(algorithms.fixed)],
     )
 

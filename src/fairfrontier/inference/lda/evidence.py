@@ -43,6 +43,7 @@ from ...data.result import PlainDict, Result, plain_items
 from ...frontier.attainable import Attainable
 from ...frontier.plane import U1, U2, improvement_support, off_breakpoint, unit_circle
 from ...frontier.support import Extremum, group_means
+from ..aware.groups import GroupTest
 from ..p_values import Decision, combine_repetitions, count_reaching, p_value, step_size
 from .dependence import added_variance
 from .directions import DirectionBlocks, between, robust_grid
@@ -88,7 +89,9 @@ class Evidence(Result):
     ``statistic`` with its ``draws`` (B,) under the null and its parts; ``direction`` at which the test is
     decided; p-values of the chosen method, of the robust test and of feasibility. ``feasibility_t`` is the largest
     excess of the risks over what is estimated to be feasible, in standard errors: infinite if nothing varies there, 0
-    if there is none.
+    if there is none. ``by_group`` are the tests of single groups, among rules that see the group without a capacity;
+    the p-value is then the smallest of them after Holm's adjustment, and statistic and draws are those of the weaker
+    part of the test that decides.
     """
 
     risk: FloatArray
@@ -103,6 +106,7 @@ class Evidence(Result):
     feasibility_t: float
     witness: Witness | None
     gain_bound: GainBound
+    by_group: tuple[GroupTest, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -125,7 +129,8 @@ class Evidence(Result):
 
     def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, with the witness and the bound on gains."""
-        return plain_items(self._facts() | {"witness": self.witness, "gain_bound": self.gain_bound})
+        more = {"witness": self.witness, "gain_bound": self.gain_bound, "by_group": list(self.by_group)}
+        return plain_items(self._facts() | more)
 
 
 def lda_evidence(

@@ -16,6 +16,8 @@ from ...data.notebook import COLOURS, GREEN, ORANGE, Picture
 from ...data.number_formats import confidence_text
 from ...data.reading import Label
 from ...data.result import ExplainedResult, PlainDict, ResultsByName, axes_of, labels, plain_items
+from ...frontier.rule_class import RulesName
+from ..aware.groups import GroupTest
 from ..p_values import critical_value, critical_value_error, holm
 from .evidence import Evidence, Method
 from .learner_check import LearnerCheck
@@ -53,9 +55,10 @@ class LDATest(ExplainedResult):
 
     The alternatives considered select at most a share ``capacity`` of people, if it is given, and keep to the bounds of
     the fit, if ``bounded``. ``sequential``: the robust test is that of sequential folds, proven for any learner; its
-    null law is standard normal, and ``draws`` are quantiles of that. With several repetitions of the cross-fitting
-    p-values combine them all, the robust test is one of the lottery between their rules, and everything else is of the
-    most central one.
+    null law is standard normal, and ``draws`` are quantiles of that. ``rules`` says whether the alternatives
+    considered see the group; if they do, and without a capacity, every group is tested by itself (``by_group``). With
+    several repetitions of the cross-fitting p-values combine them all, the robust test is one of the lottery between
+    their rules, and everything else is of the most central one.
     """
 
     name: str
@@ -71,6 +74,7 @@ class LDATest(ExplainedResult):
     bounded: bool = False
     learner_check: LearnerCheck | None = None
     sequential: bool = False
+    rules: RulesName = "group-blind"
 
     @property
     def risk(self) -> FloatArray:
@@ -169,6 +173,17 @@ class LDATest(ExplainedResult):
         capacity = [] if self.capacity is None else [f"at most {100 * self.capacity:.4g}% of people selected"]
         return ", ".join(capacity + ["bounds on the chance of being selected"] * self.bounded)
 
+    @property
+    def by_group(self) -> tuple[GroupTest, ...]:
+        """Tests of single groups, among rules that see the group without a capacity; else none."""
+        return self.evidence.by_group
+
+    @property
+    def compared_with(self) -> str:
+        """Say in a sentence with which rules the algorithm is compared."""
+        seen = "do not see the group" if self.rules == "group-blind" else "may see the group"
+        return f"The algorithm is compared with rules that {seen}."
+
     def at(self, alpha: float) -> LDATest:
         """The same evidence judged at another level."""
         return replace(self, alpha=check_level(alpha, len(self.draws)))
@@ -208,6 +223,8 @@ class LDATest(ExplainedResult):
             "capacity": self.capacity,
             "bounded": self.bounded,
             "sequential": self.sequential,
+            "rules": self.rules,
+            "by_group": list(self.by_group),
             "selection_rate": self.selection_rate,
             "selection_ratio": self.selection_ratio,
             "gain_bound": self.gain_bound,
@@ -239,11 +256,8 @@ class LDATest(ExplainedResult):
         lines = [
             f"Risks: group {r} {self.risk[0]:.4f}, group {b} {self.risk[1]:.4f}, "
             f"gap {self.risk[0] - self.risk[1]:+.4f}.",
-            f"Test ({self.method}{self._proven()}): statistic {self.statistic:.3f}, critical value "
-            f"{self.critical_value:.3f} at alpha {self.alpha:g}, p-value "
-            f"{self._adjusted_text(self.p_value, self.p_value_adjusted)}"
-            + (f"; robust p-value {self._robust_text()}" if self.method != "robust" else "")
-            + ".",
+            *([self.compared_with] if self.rules != "group-blind" else []),
+            *self._test_sentences(),
             *self._finding(),
             *self.learner_sentences(),
         ]
@@ -256,14 +270,35 @@ class LDATest(ExplainedResult):
         )
         return lines
 
+    def _test_sentences(self) -> list[str]:
+        """Sentences on the statistic, or on the tests of single groups."""
+        p_value = self._adjusted_text(self.p_value, self.p_value_adjusted)
+        if self.by_group:
+            return [
+                f"Group {t.group}: its risk is above the smallest by {t.excess:+.4f} (p-value {t.p_value_excess:.4f}), "
+                f"and the learned rule for it gains {t.gain:+.4f} (p-value {t.p_value_gain:.4f})."
+                for t in self.by_group
+            ] + [
+                f"An alternative is shown if both hold for a group: p-value {p_value}, adjusted for "
+                f"{len(self.by_group)} groups."
+            ]
+        return [
+            f"Test ({self.method}{self._proven()}): statistic {self.statistic:.3f}, critical value "
+            f"{self.critical_value:.3f} at alpha {self.alpha:g}, p-value {p_value}"
+            + (f"; robust p-value {self._robust_text()}" if self.method != "robust" else "")
+            + "."
+        ]
+
     def _proven(self) -> str:
         return ", folds in sequence: proven for any learner" if self.sequential and self.method == "robust" else ""
 
     def _finding(self) -> list[str]:
         """Sentences on the verdict."""
         if self.verdict == "lda-shown":
+            basis = "" if self.rules == "group-blind" else " and the group"
             shown = (
-                "Shown: some rule based on the covariates used here is no worse for either group and no less "
+                f"Shown: some rule based on the covariates used here{basis} is no worse for either group and no "
+                "less "
                 "fair, and better in at least one of these respects."
             )
             return [shown, *([] if (w := self.witness) is None else _describe(w, self.groups, self.alpha))]
@@ -327,10 +362,15 @@ def _describe(w: Witness, groups: tuple[Label, Label], alpha: float) -> list[str
         f"{name} {gain:+.4f} (at least {bound:+.4f})" for name, gain, bound in zip(names, w.gain, bounds, strict=True)
     )
     kind = (
-        "one rule" if len(w.shares) == 1 else f"a lottery between two rules ({w.shares[0]:.0%} and {w.shares[1]:.0%})"
+        f"{w.shares[0]:.0%} of the decisions about group {w.changed} by a rule learned for it, all else as now"
+        if w.changed is not None
+        else "one rule"
+        if len(w.shares) == 1
+        else f"a lottery between two rules ({w.shares[0]:.0%} and {w.shares[1]:.0%})"
     )
     status = (
-        "all three bounds clear zero, so this alternative counts as confirmed"
+        ("all three bounds clear zero" if w.changed is None else "the bounds of what changes clear zero")
+        + ", so this alternative counts as confirmed"
         if w.confirmed(alpha)
         else "existence is shown, this particular alternative is not yet confirmed"
     )
@@ -408,6 +448,7 @@ def judge(
     capacity: float | None = None,
     bounded: bool = False,
     sequential: bool = False,
+    rules: RulesName = "group-blind",
     checks: Sequence[LearnerCheck | None] | None = None,
 ) -> LDATests:
     """Judge algorithms tested together by their evidence, with Holm's adjustment of both p-values; by name.
@@ -431,6 +472,7 @@ def judge(
             bounded=bounded,
             learner_check=check,
             sequential=sequential,
+            rules=rules,
         )
         for name, evidence, rates, p, robust_p, check in zip(
             names,

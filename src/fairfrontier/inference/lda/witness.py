@@ -21,6 +21,7 @@ import numpy as np
 
 from ...arrays import FloatArray
 from ...bootstrap.draws import RuleDraws
+from ...data.reading import Label
 from ...data.result import Result
 from ...frontier.attainable import Attainable
 from ...frontier.plane import unit_circle
@@ -133,7 +134,8 @@ class Witness(Result):
     ``gain`` (3,): estimated gains for the first group, the second group and in the gap. ``directions`` and ``shares``
     define the rule or mixture. ``forms`` and ``errors`` (6,): the six forms that make up the gains and their
     standard errors; ``largest`` and ``largest_absolute`` (B,): the largest deviations of a draw over all rules that
-    might have been chosen.
+    might have been chosen. ``changed``: among rules that see the group, the group that is decided about by the rule
+    of that direction as often as ``shares`` says; everything else stays as the algorithm has it.
     """
 
     directions: FloatArray
@@ -145,6 +147,7 @@ class Witness(Result):
     errors: FloatArray
     largest: FloatArray
     largest_absolute: FloatArray
+    changed: Label | None = None
 
     @property
     def heading(self) -> str:
@@ -164,6 +167,7 @@ class Witness(Result):
             "gain": self.gain,
             "selection_rate": self.selection_rate,
             "selection_ratio": self.selection_ratio,
+            "changed": None if self.changed is None else str(self.changed),
         }
 
     def lower_bounds(self, alpha: float) -> FloatArray:
@@ -179,8 +183,10 @@ class Witness(Result):
         return np.column_stack([gains_of(self.forms - reach), gains_of(self.forms + reach)])
 
     def confirmed(self, alpha: float) -> bool:
-        """Whether all three lower bounds clear zero."""
-        return bool((self.lower_bounds(alpha) > 0.0).all())
+        """Whether all three lower bounds clear zero; the risk of a group that is not changed stays as it is."""
+        bounds = self.lower_bounds(alpha)
+        kept = (self.errors[:2] == 0.0) & (self.forms[:2] == 0.0) & (self.changed is not None)
+        return bool((bounds[:2][~kept] > 0.0).all() and bounds[2] > 0.0)
 
 
 def selection_ratio(rates: FloatArray) -> float:

@@ -1,0 +1,1 @@
+"""Alternatives among rules that see the group."""

@@ -1,0 +1,139 @@
+"""Alternatives among rules that see the group: tests of single groups against transcriptions, verdicts, witness."""
+
+import numpy as np
+import pytest
+from support.plain import unit_weights
+from support.quick import FEW
+
+from fairfrontier import FairFrontier
+from fairfrontier.bootstrap.means import draw_group_means
+from fairfrontier.datasets import make_liu_molinari
+from fairfrontier.errors import InputError
+from fairfrontier.inference.aware.groups import smallest_elsewhere
+
+X, y, group = make_liu_molinari(1200, design="skewed", random_state=5)
+y, group = np.asarray(y), np.asarray(group)
+N_BOOT = 199
+
+
+def better_off_optimal(ff, share=0.3, seed=0):
+    """Decisions by the learned rule, with some of those about the group worse off turned round."""
+    t = ff.nuisance_.predictions[0][np.arange(len(y)), 1 - group]
+    decisions = (t < 0.0).astype(int)
+    worse = 0 if ff.points_.iloc[0, 1] > ff.points_.iloc[0, 0] else 1
+    turned = (np.random.default_rng(seed).random(len(y)) < share) & (group == worse)
+    return np.where(turned, 1 - decisions, decisions), worse
+
+
+@pytest.fixture(scope="module")
+def ff():
+    options = {"learner": "factored-logit", "learner_params": FEW, "n_rep": 1, "n_folds": 3}
+    return FairFrontier(**options, rules="group-aware", n_boot=N_BOOT, random_state=1).fit(
+        X, y, sensitive_features=group
+    )
+
+
+def test_draws_of_group_means_are_weighted_means():
+    rng = np.random.default_rng(0)
+    columns, codes, weight = rng.normal(size=(2, 40)), rng.integers(-1, 3, 40), rng.uniform(0.5, 2.0, 40)
+    clusters = rng.integers(0, 9, 40)
+    seed = np.random.SeedSequence(3)
+    for units in (None, clusters):
+        found = draw_group_means(columns, codes, 3, weight, units, n_boot=99, seed=seed, n_jobs=2)
+        random = unit_weights(40 if units is None else int(clusters.max()) + 1, 99, seed)
+        for b in range(0, 99, 24):
+            w = weight * (random[b] if units is None else random[b][clusters])
+            for g in range(3):
+                own = codes == g
+                expected = [np.sum(w[own] * column[own]) / np.sum(w[own]) for column in columns]
+                np.testing.assert_allclose(found.draws[b, :, g], expected, rtol=1e-12)
+        np.testing.assert_allclose(found.means[0, 1], np.average(columns[0][codes == 1], weights=weight[codes == 1]))
+
+
+def test_each_group_is_tested_as_written(ff):
+    decisions, _ = better_off_optimal(ff)
+    test = ff.test_lda(decisions)
+    random = unit_weights(len(y), N_BOOT, ff.fit_.seeds.drawing)
+    t = ff.nuisance_.predictions[0][np.arange(len(y)), 1 - group]
+    loss, best = (decisions != y).astype(float), ((t < 0.0) != (y == 1)).astype(float)
+
+    def mean(values, label, w):
+        return np.sum((w * values)[group == label]) / np.sum(w[group == label])
+
+    plain = np.ones(len(y))
+    p_values = []
+    for found, label, other in zip(test.by_group, (1, 0), (0, 1), strict=True):
+        gain = mean(loss, label, plain) - mean(best, label, plain)
+        excess = mean(loss, label, plain) - mean(loss, other, plain)
+        gains = np.array([mean(loss, label, w) - mean(best, label, w) for w in random])
+        above = np.array([mean(loss, label, w) - mean(loss, other, w) for w in random])
+        p_gain = (1 + np.sum(gains - gain >= gain - 1e-12)) / (1 + N_BOOT)
+        p_above = (1 + np.sum(above - excess >= excess - 1e-12)) / (1 + N_BOOT)
+        assert found.gain == pytest.approx(gain, abs=1e-12)
+        assert found.excess == pytest.approx(excess, abs=1e-12)
+        assert found.p_value_gain == pytest.approx(p_gain)
+        assert found.p_value_excess == pytest.approx(p_above)
+        p_values.append(max(p_gain, p_above))
+    smallest, largest = sorted(p_values)
+    assert test.p_value == pytest.approx(min(1.0, 2 * smallest))
+    assert sorted(t.p_value_adjusted for t in test.by_group)[1] == pytest.approx(min(1.0, max(2 * smallest, largest)))
+
+
+def test_an_improvement_of_the_group_worse_off_is_shown(ff):
+    decisions, worse = better_off_optimal(ff)
+    test = ff.test_lda(decisions)
+    assert test.verdict == "lda-shown"
+    assert test.rules == "group-aware"
+    w = test.witness
+    assert w.changed == worse
+    kept = 1 - ff.groups_.index(worse)
+    assert w.gain[kept] == 0.0
+    assert w.lower_bounds(0.05)[kept] == 0.0
+    assert w.gain[1 - kept] > 0.0
+    assert w.gain[2] > 0.0
+    assert w.confirmed(0.05)
+    # the risks that the words promise: a lottery in one group, all else as now
+    t = ff.nuisance_.predictions[0][np.arange(len(y)), 1 - group]
+    chance = np.where(group == worse, w.shares[0] * (t < 0.0) + (1.0 - w.shares[0]) * decisions, decisions)
+    np.testing.assert_allclose(ff.risks(chance).risk, w.risk, atol=1e-12)
+    np.testing.assert_allclose(ff.risks(chance).selection_rate, w.selection_rate, atol=1e-12)
+    words = test.summary()
+    assert "may see the group" in words
+    assert f"decisions about group {worse}" in words
+
+
+def test_nothing_is_shown_where_only_the_better_off_group_can_be_improved(ff):
+    t = ff.nuisance_.predictions[0][np.arange(len(y)), 1 - group]
+    best = (t < 0.0).astype(int)
+    risks = ff.risks(best).risk
+    better = ff.groups_[int(np.argmin(risks))]
+    turned = (np.random.default_rng(1).random(len(y)) < 0.1) & (group == better)
+    for decisions in (best, np.where(turned, 1 - best, best)):
+        test = ff.test_lda(decisions)
+        assert test.verdict == "no-evidence"
+        assert test.witness is None
+
+
+def test_fixed_risks_capacity_and_other_methods(ff):
+    test = ff.test_lda(risks=[0.2, 0.45])
+    assert len(test.by_group) == 2
+    decisions, _ = better_off_optimal(ff)
+    capped = ff.test_lda(decisions, capacity=0.9)
+    assert capped.by_group == ()
+    assert capped.rules == "group-aware"
+    for method in ("sharp", "paper"):
+        with pytest.raises(InputError, match="flat edges"):
+            ff.test_lda(decisions, method=method)
+
+
+def test_the_smallest_risk_is_that_of_other_folds():
+    rng = np.random.default_rng(2)
+    n = 60
+    loss, codes, weight, folds = rng.random(n), rng.integers(0, 3, n), rng.uniform(0.5, 2.0, n), rng.integers(1, 5, n)
+    found = smallest_elsewhere(loss, codes, weight, folds)
+    for k, fold in enumerate(np.unique(folds)):
+        risks = [
+            np.average(loss[(codes == g) & (folds != fold)], weights=weight[(codes == g) & (folds != fold)])
+            for g in range(3)
+        ]
+        assert found[k] == int(np.argmin(risks))
