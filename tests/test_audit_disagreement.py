@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from fairfrontier.audit.gate import CONDITIONS, read_conditions
 from fairfrontier.cli import app
 from fairfrontier.report.agreement import Effort, other_runs
-from fairfrontier.report.record import Run, RunVerdict
+from fairfrontier.report.frame import Run, RunVerdict
 from fairfrontier.report.sentences import CHIPS
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -32,7 +32,7 @@ from fairfrontier.learning.learners.encoding import GroupedTable, PooledColumns
 from fairfrontier.learning.learners.estimators import TUNING_FOLDS
 from fairfrontier.learning.learners.families import boosting_family
 from fairfrontier.learning.learners.pooled import PooledLearner, pooled_family
-from fairfrontier.report.parts import learner as learner_record
+from fairfrontier.report.basis import learner as learner_record
 from fairfrontier.results import LearnerReport
 
 SEED = np.random.SeedSequence(5)

@@ -27,7 +27,7 @@ from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.datasets.designs import _success_probabilities
 from fairfrontier.inference.group_skew import NO_ANSWER, balanced_p_value, closest_point, skew_points
 from fairfrontier.report import parts
-from fairfrontier.report.record import plain
+from fairfrontier.report.frame import plain
 
 SCHEMA = json.loads(files("fairfrontier.report").joinpath("audit.schema.json").read_text(encoding="utf-8"))
 pytestmark = pytest.mark.filterwarnings(

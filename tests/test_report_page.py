@@ -21,10 +21,10 @@ from support.records import changed, record_of, respelled
 from fairfrontier import FairFrontier
 from fairfrontier.errors import MissingDependencyError
 from fairfrontier.report.agreement import Effort, other_runs
+from fairfrontier.report.basis import AuditParts
+from fairfrontier.report.frame import Run, RunVerdict
 from fairfrontier.report.html import render
 from fairfrontier.report.origin import Settings, Source
-from fairfrontier.report.parts import AuditParts
-from fairfrontier.report.record import Run, RunVerdict
 from fairfrontier.report.sentences import SETTINGS
 
 pytest.importorskip("jinja2")

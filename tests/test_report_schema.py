@@ -11,8 +11,10 @@ import pytest
 
 from fairfrontier.audit.request import AuditRequest
 from fairfrontier.report import schema
+from fairfrontier.report.frame import plain
+from fairfrontier.report.joint_record import GroupsRecord
 from fairfrontier.report.origin import RequestRecord
-from fairfrontier.report.record import Record, plain
+from fairfrontier.report.record import Record
 from fairfrontier.report.schema import describe, record_schema, schema_text
 from fairfrontier.report.values import Limits
 
@@ -137,11 +139,12 @@ def parts(cls, found):
 def test_a_record_cannot_be_changed_and_is_made_by_name():
     found = []
     parts(Record, found)
+    parts(GroupsRecord, found)
     assert len(found) > 15
     for cls in found:
         assert cls.__dataclass_params__.frozen
         assert all(entry.kw_only for entry in fields(cls)), cls
-    assert {cls.__name__ for cls in found} == {"Record", *record_schema()["$defs"]}
+    assert {cls.__name__ for cls in found} == set(record_schema()["$defs"])
 
 
 def test_the_request_of_the_record_has_the_settings_of_an_audit():

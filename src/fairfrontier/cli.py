@@ -61,6 +61,7 @@ TYPES: Mapping[Kind, object] = {
     Kind.TEXT: str | None,
     Kind.TEXTS: list[str] | None,
     Kind.NAMED_COLUMNS: list[str] | None,
+    Kind.NAMED_LISTS: list[str] | None,
 }
 """Types of options on the command line, where None means that an option is not given."""
 
@@ -75,7 +76,7 @@ def _parameter(option: Option) -> inspect.Parameter:
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[TYPES[Kind.TEXTS if option.once else option.kind], info],
+        annotation=Annotated[TYPES[option.kind], info],
     )
 
 
@@ -244,7 +245,7 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
     from .audit.write import PAGE, RECORD, check_folder, write_audit
     from .data.checks import check_n_jobs
     from .progress import progress_bar
-    from .report.sentences import beside_verdict, verdict_line
+    from .report.sentences import beside_verdict, pair_lines, verdict_line
 
     check_n_jobs(jobs, "--jobs")
     console.print("\n".join(plan.lines()) + "\n")
@@ -256,6 +257,8 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
         console.print(printable(verdict_line(algorithm, finished.record)))
         for line in beside_verdict(algorithm):
             console.print(f"  {printable(line)}")
+    for line in pair_lines(finished.record):
+        console.print(printable(line))
     for warning in finished.record.warnings:
         console.print(f"Note: {printable(warning)}")
     console.print(f"Report: {out / PAGE}\nRecord: {out / RECORD}")
@@ -291,37 +294,36 @@ def _value(option: Option, typed: Typed) -> Value:
         return typed
     if not typed:
         return None
-    if option.once:
-        return _only(typed, option.flag)
     if option.kind is Kind.NAMED_COLUMNS:
         return _named_columns(typed, option.flag)
+    if option.kind is Kind.NAMED_LISTS:
+        return _named_lists(typed, option.flag)
     if option.split and len(typed) == 1:
         return tuple(label.strip() for label in typed[0].split(","))
     return tuple(typed)
 
 
-def _only(typed: Sequence[str], flag: str) -> str:
-    if len(typed) > 1:
-        raise InputError(
-            "bad-option",
-            f"{flag} was given {len(typed)} times: {', '.join(map(repr, typed))}. An audit compares two groups of one "
-            "column: make a column of the crossed cells, or cross columns in Python, with a frame as "
-            "sensitive_features.",
-        )
-    return typed[0]
-
-
 def _named_columns(typed: Sequence[str], flag: str) -> dict[str, str]:
     from .data.variables import check_names
 
-    found = []
-    for text in typed:
-        name, equals, column = text.partition("=")
-        if not (name and equals and column):
-            raise InputError("bad-option", f"{flag} must be NAME=COLUMN; got {text!r}.")
-        found.append((name, column))
+    found = [_named(text, flag, "COLUMN") for text in typed]
     check_names([name for name, _ in found])
     return dict(found)
+
+
+def _named_lists(typed: Sequence[str], flag: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for text in typed:
+        name, labels = _named(text, flag, "A,B")
+        found[name] = (*found.get(name, ()), *(label.strip() for label in labels.split(",")))
+    return found
+
+
+def _named(text: str, flag: str, what: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise InputError("bad-option", f"{flag} must be NAME={what}; got {text!r}.")
+    return name, value
 
 
 def _complain(error: Exception) -> None:

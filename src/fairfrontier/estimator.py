@@ -18,7 +18,7 @@ from .data.algorithms import Algorithms, Asked, Decisions, named_decisions
 from .data.aligning import aligned
 from .data.checks import check_alpha, check_n_jobs
 from .data.declared import read_declared
-from .data.groups import two_groups_needed
+from .data.groups import check_reference, two_groups_needed
 from .data.losses import Loss, get_loss
 from .data.reading import Label, outcome_labels, read_column
 from .data.risks import Risks
@@ -36,7 +36,7 @@ from .inference.best_points import BestPointTests
 from .inference.distance.estimates import Method as DistanceMethod
 from .inference.distance.estimates import MetricLike
 from .inference.distance.result import DistanceInterval, DistanceIntervals, FairestPoint
-from .inference.fan.questions import joint_lda_tests, reference_code
+from .inference.fan.questions import joint_lda_tests
 from .inference.fan.result import JointLDATest, JointLDATests
 from .inference.group_skew import GroupSkewTest
 from .inference.group_skew import Method as SkewMethod
@@ -52,8 +52,10 @@ from .learning.diagnostics import Diagnostics
 from .learning.folds import warn_of_many_folds
 from .learning.learner_report import LearnerReport, learner_report
 from .learning.learners import read_learner
-from .report.findings import ask
+from .report.findings import ask, ask_jointly
 from .report.html import render
+from .report.joint_parts import make_groups_record
+from .report.joint_record import GroupsRecord
 from .report.parts import make_record
 from .report.record import Record
 from .report.text import summary_text
@@ -545,7 +547,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         if questions.asked_jointly(fit, method=method, directions=directions, kinks=kinks, capacity=capacity):
             tests = joint_lda_tests(fit, algorithms, alpha=alpha, reference=reference)
         else:
-            reference_code(fit.sample.groups, reference)  # of two groups either is the other's reference
+            check_reference(fit.sample.groups.labels, reference)  # of two groups either is the other's reference
             tests = questions.lda_tests(
                 fit, algorithms, method=method, alpha=alpha, directions=directions, kinks=kinks, capacity=capacity
             )
@@ -583,7 +585,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         ['lda-shown', 'no-evidence']
         """
         groups = self.fit_.sample.groups
-        reference_code(groups, reference)
+        check_reference(groups.labels, reference)
         if reference is None:
             chosen = list(combinations(groups.labels, 2))
         else:
@@ -929,6 +931,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         title: str | None = None,
         randomised: bool = False,
         capacity: float | None = None,
+        reference: Label | None = None,
     ) -> Path:
         """Write the machine-readable record: points, frontier, rules, and for each algorithm tests and distances.
 
@@ -940,7 +943,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             Algorithms to be judged.
         title : str, optional
             Heading of the report.
-        randomised, capacity
+        randomised, capacity, reference
             As in `test_lda`.
 
         Returns
@@ -948,7 +951,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         Path
             The file.
         """
-        return _write(path, self._record(decisions, title, randomised, capacity).to_json())
+        return _write(path, self._record(decisions, title, randomised, capacity, reference).to_json())
 
     def report(
         self,
@@ -958,9 +961,10 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         title: str | None = None,
         randomised: bool = False,
         capacity: float | None = None,
+        reference: Label | None = None,
     ) -> Path:
         """Write a report for people: one HTML file that needs no network; arguments as for `to_json`."""
-        return _write(path, render(self._record(decisions, title, randomised, capacity)))
+        return _write(path, render(self._record(decisions, title, randomised, capacity, reference)))
 
     def _record(
         self,
@@ -968,12 +972,18 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         title: str | None,
         randomised: bool,
         capacity: float | None,
-    ) -> Record:
-        self.fit_.plane("A report on the frontier")
-        named = _by_name(decisions)
-        findings = ask(self, named, randomised=randomised, capacity=capacity)
-        shown = f"Audit of {', '.join(named)}" if named else "What is attainable"
-        return make_record(self, findings, title=title or shown, created=datetime.now())
+        reference: Label | None,
+    ) -> Record | GroupsRecord:
+        groups, named = self.fit_.sample.groups, _by_name(decisions)
+        check_reference(groups.labels, reference)
+        shown, now = f"Audit of {', '.join(named)}" if named else "What is attainable", datetime.now()
+        if len(groups) == 2:
+            findings = ask(self, named, randomised=randomised, capacity=capacity)
+            return make_record(self, findings, title=title or shown, created=now)
+        if capacity is not None:
+            groups.pair("A report with a capacity")
+        together = ask_jointly(self, named, randomised=randomised, reference=reference)
+        return make_groups_record(self, together, title=title or shown, created=now)
 
     def _ask(
         self,

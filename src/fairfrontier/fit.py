@@ -179,6 +179,11 @@ class Fit:
         """Losses of the rows in the central repetition."""
         return self.losses[self.central]
 
+    @property
+    def bounded(self) -> bool:
+        """Whether rules keep to bounds on the chance of being selected."""
+        return self.bounds.lower is not None or self.bounds.upper is not None
+
     def plane(self, what: str = "The frontier") -> Plane:
         """Return the central repetition's plane, or refuse ``what`` unless there are two groups."""
         self.sample.groups.pair(what)

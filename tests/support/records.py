@@ -3,8 +3,9 @@
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 
+from fairfrontier.report.basis import NO_AUDIT
 from fairfrontier.report.findings import ask
-from fairfrontier.report.parts import NO_AUDIT, make_record
+from fairfrontier.report.parts import make_record
 
 CREATED = datetime(2026, 1, 2, 3, 4, 5)
 

@@ -39,7 +39,7 @@ def demo_plan(rows: int, seed: int) -> AuditPlan:
     request = AuditRequest(
         data="generated",
         outcome="needs the programme",
-        group="race",
+        group=("race",),
         decision="selected by cost score",
         algorithms={"selected by health score": "selected by health score"},
         exclude=("cost score", "health score"),

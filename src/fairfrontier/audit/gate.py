@@ -11,7 +11,10 @@ from ..errors import InputError
 
 if TYPE_CHECKING:
     from ..inference.lda.result import Verdict
+    from ..report.joint_record import GroupsRecord
     from ..report.record import Record
+
+    AnyRecord = Record | GroupsRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +24,15 @@ class Condition:
     word: str
     code: int
     meaning: str
-    applies: Callable[[Record], bool]
+    applies: Callable[[AnyRecord], bool]
 
 
-def any_verdict(record: Record, verdict: Verdict) -> bool:
+def any_verdict(record: AnyRecord, verdict: Verdict) -> bool:
     """Whether any algorithm has this verdict."""
     return any(algorithm.verdict == verdict for algorithm in record.algorithms)
 
 
-def disputed(record: Record) -> bool:
+def disputed(record: AnyRecord) -> bool:
     """Whether a run with another seed or learner comes to another verdict on any algorithm."""
     return any(a.other_runs is not None and a.other_runs.differing for a in record.algorithms)
 
@@ -61,6 +64,6 @@ def read_conditions(given: Sequence[str]) -> tuple[Condition, ...]:
     return tuple(condition for condition in CONDITIONS if condition.word in words)
 
 
-def failed(record: Record, conditions: Sequence[Condition]) -> Condition | None:
+def failed(record: AnyRecord, conditions: Sequence[Condition]) -> Condition | None:
     """Return the first condition that applies to a record, or None: the command is then done with code 0."""
     return next((condition for condition in conditions if condition.applies(record)), None)

@@ -20,7 +20,7 @@ from ..data.messages import COMMAND_LINE, printable
 from .inputs import Inputs, algorithms_of, clusters_of, outcome_of, weights_of
 from .request import AuditRequest
 from .roles import Roles, find_roles
-from .rows import Rows, complete_rows
+from .rows import Rows, complete_rows, without_small_groups
 from .screening import Screening, screen_columns
 from .table import TableFile
 
@@ -53,6 +53,10 @@ class Account:
         Share of the rows that are dropped because a value is missing.
     copied : Copies or None
         Copied rows, if some were found.
+    small_groups : mapping of labels to counts
+        Rows of groups that are left out because they are too small.
+    merged : mapping of labels to mappings of labels to counts
+        Rows of the groups that were put together, by the label of the group that they make up.
     """
 
     roles: Mapping[str, str]
@@ -66,6 +70,8 @@ class Account:
     gaps: Mapping[str, int] = field(default_factory=dict)
     lost: float = 0.0
     copied: Copies | None = None
+    small_groups: Mapping[str, int] = field(default_factory=dict)
+    merged: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,9 @@ class AuditPlan:
         covariates = [f"{c} ({categories[c]} categories)" if c in categories else c for c in inputs.X.columns]
         lines = [f"{role.split(' ')[0].capitalize():<12}{column}" for column, role in self.account.roles.items()]
         lines.append(f"Groups      {', '.join(sizes)}")
+        lines += [f"Merged      {new}: {_counted(old)}" for new, old in self.account.merged.items()]
+        if self.request.reference is not None:
+            lines.append(f"Reference   {self.request.reference}")
         lines.append(f"Selected    {', '.join(rates)}")
         lines.append(f"Covariates  {len(covariates)}: {', '.join(covariates)}")
         if categories:
@@ -128,9 +137,13 @@ class AuditPlan:
 
     def _not_used(self) -> list[str]:
         lines = [f"Not used    {count:,} rows of group {label}" for label, count in self.account.other_groups.items()]
+        lines += [
+            f"Too small   {count:,} rows of group {label}: left out; put groups together by --merge, or name those to "
+            "compare by --groups"
+            for label, count in self.account.small_groups.items()
+        ]
         for reason, counts in self.account.dropped.items():
-            by_group = ", ".join(f"{label} {count:,}" for label, count in counts.items())
-            lines.append(f"Dropped     {sum(counts.values()):,} rows, {reason} ({by_group})")
+            lines.append(f"Dropped     {sum(counts.values()):,} rows, {reason} ({_counted(counts)})")
         return lines + [f"WARNING     {text}" for text in self.warnings()] + self._copies()
 
     def warnings(self) -> list[str]:
@@ -145,6 +158,10 @@ class AuditPlan:
         return [] if copied is None else [f"WARNING     {copies_in_words(copied, n, COMMAND_LINE)}"]
 
 
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{label} {count:,}" for label, count in counts.items())
+
+
 def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
     """Plan an audit: read the columns of a table as a request says; every inference about a column is reported."""
     request.check()
@@ -154,7 +171,7 @@ def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
     screening = screen_columns(table, roles, rows, request)
     for column in screening.covariates if request.missing == "drop" else ():
         rows = rows.drop(table[column].isna().to_numpy(), f"{column} is missing")
-    rows.check_groups()
+    rows = without_small_groups(rows, request)
     inputs = read_inputs(table, rows, screening.covariates, request, roles.declared)
     return AuditPlan(
         file=file, request=request, inputs=inputs, account=make_account(roles, rows, screening, inputs, request)
@@ -199,6 +216,8 @@ def make_account(roles: Roles, rows: Rows, screening: Screening, inputs: Inputs,
         gaps={str(column): int(count) for column, count in gaps.items() if count},
         lost=rows.lost,
         copied=_copied(inputs, rows.code[rows.used], request),
+        small_groups=rows.small_groups,
+        merged=rows.merged,
     )
 
 

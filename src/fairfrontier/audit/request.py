@@ -17,11 +17,9 @@ from typing import Any, TypeVar, get_type_hints
 from ..data.messages import COMMAND_LINE, did_you_mean, shown
 from ..errors import InputError
 
-Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str] | None
+Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str] | Mapping[str, tuple[str, ...]] | None
 """What an option can be set to."""
 T = TypeVar("T")
-CHOOSE_TWO = "Choose two of them: --groups A,B."
-"""How to choose groups if there are more than two."""
 MISSING = ("keep", "drop")
 """What may be done with rows in which covariates are missing."""
 LARGEST = 2**63 - 1
@@ -45,7 +43,10 @@ class AuditRequest:
 
     data: str = _option("", "Table with one row per person: CSV, Parquet, Feather or Excel.", positional=True)
     outcome: str = _option("", "Column of the outcome.")
-    group: str = _option("", "Column of the group.", once=True)
+    group: tuple[str, ...] = field(
+        default=(),
+        metadata={"help": "Column of the group; repeatable: several columns are crossed.", "alone": True},
+    )
     decision: str | None = _option(None, "Column of the algorithm's decisions, 0 or 1.")
     score: str | None = _option(
         None, "Column of the algorithm's score, instead of its decisions; needs --threshold or --top."
@@ -69,7 +70,24 @@ class AuditRequest:
     missing: str = _option(
         "keep", "Rows in which covariates are missing: keep, for the learner to deal with, or drop them."
     )
-    groups: tuple[str, ...] = _option((), "The two groups to compare: A,B; or give the option twice.", split=True)
+    groups: tuple[str, ...] = _option(
+        (), "The groups to compare, in this order: A,B,C; or give the option several times. Default: all.", split=True
+    )
+    merge: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict,
+        metadata={
+            "help": "Groups to put together: NEW=A,B; repeatable. NEW=* puts together all that neither --merge nor "
+            "--groups names."
+        },
+    )
+    smallest_group: int = _option(
+        0,
+        "Groups of fewer rows are left out, by name, unless they are named by --groups. Default: as many as the folds "
+        "need.",
+    )
+    reference: str | None = _option(
+        None, "Group that the others are compared with: with more than two groups, no gap to it may be wider."
+    )
     positive: str | None = _option(None, "Label of the outcome that counts as 1.")
     score_as_feature: bool = _option(False, "Whether rules may use the score as a covariate.")
     loss: str = _option("classification", "Loss: classification or squared.")
@@ -100,6 +118,8 @@ class AuditRequest:
         kinds = _kinds()
         for entry in fields(self):
             value = getattr(self, entry.name)
+            if isinstance(value, str) and entry.metadata.get("alone"):
+                value = (value,) if value else ()
             if value is not None or entry.default is not None:
                 object.__setattr__(self, entry.name, _plain(entry.name, value, kinds[entry.name]))
 
@@ -111,7 +131,7 @@ class AuditRequest:
 
     def resolved(self) -> dict[str, Any]:
         """All settings as plain values, for the record and for `write_config`."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {name: _listed(value) for name, value in asdict(self).items()}
 
 
 class Kind(Enum):
@@ -123,6 +143,7 @@ class Kind(Enum):
     TEXT = "a text"
     TEXTS = "a list of texts"
     NAMED_COLUMNS = "a table of names and columns"
+    NAMED_LISTS = "a table of names and lists of texts"
 
 
 KINDS: Mapping[object, Kind] = {
@@ -134,6 +155,7 @@ KINDS: Mapping[object, Kind] = {
     str | None: Kind.TEXT,
     tuple[str, ...]: Kind.TEXTS,
     Mapping[str, str]: Kind.NAMED_COLUMNS,
+    Mapping[str, tuple[str, ...]]: Kind.NAMED_LISTS,
 }
 """Kinds of options by their types in `AuditRequest`."""
 
@@ -149,7 +171,7 @@ class Option:
     """One option, read from a field of `AuditRequest`.
 
     ``flag`` is how the command line calls it; with ``split``, labels may be given there as one text separated by
-    commas; ``positional`` is an argument without a flag; one to be given ``once`` is refused if it is given again.
+    commas; ``positional`` is an argument without a flag; of a list with ``alone``, a single text may be given.
     """
 
     name: str
@@ -159,7 +181,7 @@ class Option:
     flag: str
     split: bool
     positional: bool
-    once: bool
+    alone: bool
 
 
 def options() -> tuple[Option, ...]:
@@ -174,7 +196,7 @@ def options() -> tuple[Option, ...]:
             flag=entry.metadata.get("flag", f"--{entry.name.replace('_', '-')}"),
             split=entry.metadata.get("split", False),
             positional=entry.metadata.get("positional", False),
-            once=entry.metadata.get("once", False),
+            alone=entry.metadata.get("alone", False),
         )
         for entry in fields(AuditRequest)
     )
@@ -246,12 +268,17 @@ def _check_numbers(request: AuditRequest) -> None:
 
 
 def _check_groups(request: AuditRequest) -> None:
-    from ..data.groups import check_choice, two_groups_needed
+    from ..data.checks import check_integer
+    from ..data.grouping import check_merge
+    from ..data.groups import check_choice
 
+    twice = [column for j, column in enumerate(request.group) if column in request.group[:j]]
+    if twice:
+        raise InputError("bad-option", f"--group names {twice[0]!r} more than once: cross different columns.")
     if request.groups:
         check_choice(request.groups, "--groups")
-    if len(request.groups) > 2:
-        raise two_groups_needed(request.groups, "An audit", choose=CHOOSE_TWO)
+    check_merge(dict(request.merge.items()), "--merge")
+    check_integer(request.smallest_group, "--smallest-group", least=0)
 
 
 def _check_names(request: AuditRequest) -> None:
@@ -329,12 +356,23 @@ def write_config(request: AuditRequest) -> str:
     for name, value in request.resolved().items():
         if isinstance(value, dict):
             if value:
-                tables += ["", f"[{name}]", *(f"{_text(key)} = {_text(item)}" for key, item in value.items())]
+                tables += ["", f"[{name}]", *(f"{_text(key)} = {_toml(item)}" for key, item in value.items())]
         elif isinstance(value, list):
-            lines.append(f"{name} = [{', '.join(_text(item) for item in value)}]")
+            lines.append(f"{name} = {_toml(value)}")
         elif value is not None:
             lines.append(f"{name} = {_text(value) if isinstance(value, str) else json.dumps(value)}")
     return "\n".join([*lines, *tables]) + "\n"
+
+
+def _listed(value: object) -> object:
+    """Return a value with lists in the place of tuples."""
+    if isinstance(value, Mapping):
+        return {key: _listed(item) for key, item in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _toml(value: str | list[str]) -> str:
+    return _text(value) if isinstance(value, str) else f"[{', '.join(map(_text, value))}]"
 
 
 def _is_unicode(text: str) -> bool:
@@ -395,6 +433,14 @@ def _as_named_columns(value: object) -> dict[str, str] | None:
     return dict(value) if all(isinstance(text, str) for text in [*value, *value.values()]) else None
 
 
+def _as_named_lists(value: object) -> dict[str, tuple[str, ...]] | None:
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        return None
+    lists = {name: (each,) if isinstance(each, str) else _as_texts(each) for name, each in value.items()}
+    found = {name: each for name, each in lists.items() if each is not None}
+    return found if len(found) == len(lists) else None
+
+
 READERS: Mapping[Kind, Callable[[object], Value]] = {
     Kind.SWITCH: _as_switch,
     Kind.INTEGER: _as_integer,
@@ -402,5 +448,6 @@ READERS: Mapping[Kind, Callable[[object], Value]] = {
     Kind.TEXT: _as_text,
     Kind.TEXTS: _as_texts,
     Kind.NAMED_COLUMNS: _as_named_columns,
+    Kind.NAMED_LISTS: _as_named_lists,
 }
 """Readers of a value from Python, a TOML file or the command line; they return None if it is of another kind."""

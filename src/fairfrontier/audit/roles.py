@@ -75,16 +75,17 @@ def _kinds(request: AuditRequest) -> dict[str, tuple[str, ...]]:
 
 
 def _by_column(table: pd.DataFrame, request: AuditRequest) -> dict[str, str]:
-    wanted = {
-        "outcome": request.outcome,
-        "group": request.group,
-        "decision": request.decision,
-        "score": request.score,
-        "weights": request.weights,
-        "clusters": request.clusters,
-    } | {f"decision ({name})": column for name, column in request.algorithms.items()}
+    wanted = [
+        ("outcome", request.outcome),
+        *(("group", column) for column in request.group),
+        ("decision", request.decision),
+        ("score", request.score),
+        ("weights", request.weights),
+        ("clusters", request.clusters),
+        *((f"decision ({name})", column) for name, column in request.algorithms.items()),
+    ]
     roles: dict[str, str] = {}
-    for role, column in wanted.items():
+    for role, column in wanted:
         if column is None:
             continue
         _check_present(table, column, f"the {role}")

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
 from ..arrays import AnyArray, BoolArray, IntArray
 from ..data.columns import as_labels
-from ..data.groups import outside_groups, read_groups, two_groups_needed
-from ..data.messages import COMMAND_LINE
-from ..data.reading import read_column
+from ..data.grouping import CROSS, cross, merge_labels, refuse_blanks
+from ..data.groups import (
+    MOST_TOGETHER,
+    MOST_WITH_REFERENCE,
+    check_reference,
+    outside_groups,
+    read_groups,
+    too_many_together,
+    two_groups_needed,
+)
+from ..data.messages import COMMAND_LINE, shown
+from ..data.reading import Column, Label, read_column
 from ..errors import InputError
-from .request import CHOOSE_TWO, AuditRequest
+from ..learning.folds import MIN_GROUP_ROWS
+from .request import AuditRequest
 from .roles import Roles
 
 
@@ -36,6 +46,10 @@ class Rows:
         Rows that are not in use because a value is missing.
     other_groups : mapping of labels to counts
         Rows of groups that are not compared.
+    small_groups : mapping of labels to counts
+        Complete rows of groups that are left out because they are too small.
+    merged : mapping of labels to mappings of labels to counts
+        Rows of the groups that were put together, by the label of the group that they make up.
     """
 
     label: AnyArray
@@ -44,6 +58,28 @@ class Rows:
     used: BoolArray
     dropped: Mapping[str, Mapping[str, int]]
     other_groups: Mapping[str, int]
+    small_groups: Mapping[str, int] = field(default_factory=dict)
+    merged: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows in use of each group."""
+        found = np.bincount(self.code[self.used], minlength=len(self.groups)).tolist()
+        return dict(zip(self.groups, found, strict=True))
+
+    def without(self, labels: Collection[str]) -> Rows:
+        """Return the rows without those of groups that are too small."""
+        groups = tuple(label for label in self.groups if label not in labels)
+        new = np.array([groups.index(label) if label in groups else -1 for label in self.groups], dtype=np.intp)
+        code = np.where(self.code < 0, -1, new[self.code])
+        small = {label: self.counts[label] for label in labels}
+        return replace(
+            self,
+            code=code,
+            groups=groups,
+            used=self.used & (code >= 0),
+            small_groups={**self.small_groups, **small},
+        )
 
     def drop(self, gaps: BoolArray, reason: str) -> Rows:
         """Return the rows without those in which something is missing."""
@@ -76,8 +112,8 @@ class Rows:
 
 def rows_by_group(table: pd.DataFrame, request: AuditRequest) -> Rows:
     """Read the groups of all rows; in use are those of the groups that are compared."""
-    name = f"--group {request.group!r}"
-    column = read_column(as_labels(table[request.group]), name)
+    name = f"--group {CROSS.join(request.group)!r}"
+    column, merged = _merged_column(table, request, name)
     chosen = request.groups or None
     outside = outside_groups(column, chosen)
     compared = ~column.missing
@@ -86,10 +122,6 @@ def rows_by_group(table: pd.DataFrame, request: AuditRequest) -> Rows:
     code = np.full(len(table), -1, dtype=np.intp)
     code[compared], labels = read_groups(column.values[compared], chosen, name=name, interface=COMMAND_LINE)
     groups = tuple(str(label) for label in labels)
-    if len(groups) > 2:
-        counts = dict(zip(labels, np.bincount(code[compared]).tolist(), strict=True))
-        by_size = sorted(counts, key=lambda label: -counts[label])
-        raise two_groups_needed(by_size, f"An audit of {name}", counts, CHOOSE_TWO)
     missing = int(column.missing.sum())
     return Rows(
         label=column.with_none(),
@@ -98,7 +130,56 @@ def rows_by_group(table: pd.DataFrame, request: AuditRequest) -> Rows:
         used=compared,
         dropped={"group is missing": {"no group": missing}} if missing else {},
         other_groups={str(label): len(positions) for label, positions in outside.items()},
+        merged=merged,
     )
+
+
+def _merged_column(table: pd.DataFrame, request: AuditRequest, name: str) -> tuple[Column, dict[str, dict[str, int]]]:
+    """Return the group of every row, columns crossed and labels put together, and the rows of those put together."""
+    columns = [read_column(as_labels(table[each]), f"--group {each!r}") for each in request.group]
+    column = columns[0] if len(columns) == 1 else cross(columns, name)
+    column, merged = merge_labels(
+        column, dict(request.merge.items()), request.groups or None, name=name, interface=COMMAND_LINE
+    )
+    refuse_blanks(column, name, COMMAND_LINE)
+    return column, {str(new): {str(old): k for old, k in counts.items()} for new, counts in merged.items()}
+
+
+def without_small_groups(rows: Rows, request: AuditRequest) -> Rows:
+    """Leave out groups of too few rows, unless they were named; then check that the others can be compared.
+
+    Groups that are too small for the folds are left out only if two others remain.
+    """
+    if not rows.used.any():
+        rows.check_groups()
+    least = max(request.smallest_group, MIN_GROUP_ROWS * request.folds)
+    counts = rows.counts
+    small = [] if request.groups else [label for label in rows.groups if counts[label] < least]
+    if small and len(rows.groups) - len(small) < 2 and request.smallest_group:
+        sizes = ", ".join(f"{shown(label)} {count:,}" for label, count in counts.items())
+        raise InputError(
+            "group-too-small",
+            f"Fewer than two groups have {least} rows or more (--smallest-group): {sizes}. Put groups together by "
+            "--merge, or lower the limit.",
+        )
+    kept = rows.without(small) if small and len(rows.groups) - len(small) >= 2 else rows
+    kept.check_groups()
+    _check_together(kept, request)
+    return kept
+
+
+def _check_together(rows: Rows, request: AuditRequest) -> None:
+    """Refuse more groups than are tested together, options that need two groups, and an unknown reference."""
+    counts: dict[Label, int] = dict(rows.counts.items())
+    check_reference(rows.groups, request.reference, COMMAND_LINE)
+    if len(rows.groups) == 2:
+        return
+    by_size = sorted(rows.groups, key=lambda label: -counts[label])
+    if len(rows.groups) > (MOST_TOGETHER if request.reference is None else MOST_WITH_REFERENCE):
+        raise too_many_together(by_size, request.reference, counts, COMMAND_LINE)
+    for given, option in ((request.capacity is not None, "--capacity"), (request.sequential, "--sequential")):
+        if given:
+            raise two_groups_needed(by_size, f"An audit with {option}", counts, "Choose two of them: --groups A,B.")
 
 
 def complete_rows(table: pd.DataFrame, roles: Roles, request: AuditRequest) -> Rows:
@@ -107,5 +188,4 @@ def complete_rows(table: pd.DataFrame, roles: Roles, request: AuditRequest) -> R
     for column, role in roles.by_column.items():
         if role != "group":
             rows = rows.drop(table[column].isna().to_numpy(), f"{column} ({role}) is missing")
-    rows.check_groups()
-    return rows
+    return without_small_groups(rows, request)

@@ -12,14 +12,20 @@ from functools import partial
 import numpy as np
 
 from ..data.checks import check_n_jobs
+from ..data.grouping import CROSS
 from ..errors import FairFrontierError, FairFrontierWarning
 from ..estimator import FairFrontier
+from ..inference.fan.result import JointLDATests
 from ..inference.lda.result import LDATests
 from ..progress import Report
-from ..report.findings import ask, ask_lda
+from ..report.basis import AuditParts, finite
+from ..report.findings import Findings, JointFindings, ask, ask_jointly, ask_lda
+from ..report.frame import Run, RunVerdict
+from ..report.joint_parts import make_groups_record
+from ..report.joint_record import GroupsRecord
 from ..report.origin import RequestRecord, Source
-from ..report.parts import AuditParts, make_record
-from ..report.record import Record, Run, RunVerdict
+from ..report.parts import make_record
+from ..report.record import Record
 from ..report.sentences import explain_both_ways
 from .gate import any_verdict, disputed
 from .plan import AuditPlan
@@ -36,7 +42,7 @@ MORE_SEEDS = 2
 class Audit:
     """A finished audit: its record, and the fit behind it."""
 
-    record: Record
+    record: Record | GroupsRecord
     frontier: FairFrontier
     plan: AuditPlan
 
@@ -106,20 +112,25 @@ def run_audit(
     report: Report = progress or (lambda done, total, text: None)
     decisive, *others = variants(plan)
     total = len(others) + 2
-    algorithms, capacity = dict(plan.inputs.algorithms), plan.request.capacity
+    algorithms, request = dict(plan.inputs.algorithms), plan.request
     early: set[str] = set()
+    findings: Findings | JointFindings
     first = partial(report, 0, total, _described(decisive, plan))
     first()
     with _collecting(early, early):
         ff = fit_variant(plan, decisive, n_jobs)
-        findings = ask(ff, algorithms, capacity=capacity, before_each=first)
+        if len(ff.groups_) == 2:
+            findings = ask(ff, algorithms, capacity=request.capacity, before_each=first)
+        else:
+            findings = ask_jointly(ff, algorithms, reference=request.reference, before_each=first)
     runs, failures = [_run(plan, decisive, findings.tests)], []
     beside: set[str] = set()
     for done, variant in enumerate(others, start=1):
         report(done, total, _described(variant, plan))
         try:
             with _collecting(set(), beside):
-                tests = ask_lda(fit_variant(plan, variant, n_jobs), algorithms, capacity=capacity)
+                again = fit_variant(plan, variant, n_jobs)
+                tests = ask_lda(again, algorithms, capacity=request.capacity, reference=request.reference)
         except FairFrontierError as error:
             failures.append(f"Not done: {_described(variant, plan)}. {error}")
         else:
@@ -127,13 +138,12 @@ def run_audit(
     report(total - 1, total, "making the record")
     late: set[str] = set()
     with _collecting(late, late):
-        record = make_record(
-            ff,
-            findings,
-            title=plan.request.title or _title(plan),
-            created=created or datetime.now(),
-            audit=_audit_parts(plan, runs),
-        )
+        parts, title, now = _audit_parts(plan, runs), request.title or _title(plan), created or datetime.now()
+        record: Record | GroupsRecord
+        if isinstance(findings, Findings):
+            record = make_record(ff, findings, title=title, created=now, audit=parts)
+        else:
+            record = make_groups_record(ff, findings, title=title, created=now, audit=parts)
     noted = [f"{column}: {what}." for column, what in plan.account.noted.items()]
     elsewhere = [f"In a run that does not determine the verdict: {text}" for text in sorted(beside - early - late)]
     lost = [f"{text}." for text in plan.warnings()]
@@ -189,7 +199,7 @@ def _with_score(variant: Variant) -> str:
     return f"{'with' if variant.with_score else 'without'} the score"
 
 
-def _run(plan: AuditPlan, variant: Variant, tests: LDATests) -> Run:
+def _run(plan: AuditPlan, variant: Variant, tests: LDATests | JointLDATests) -> Run:
     return Run(
         learner=variant.learner,
         seed=variant.seed,
@@ -200,7 +210,7 @@ def _run(plan: AuditPlan, variant: Variant, tests: LDATests) -> Run:
                 verdict=test.verdict,
                 p_value=test.p_value,
                 p_value_adjusted=test.p_value_adjusted,
-                statistic=test.statistic,
+                statistic=finite(test.statistic),
             )
             for name, test in tests.items()
         },
@@ -235,13 +245,15 @@ def _source(plan: AuditPlan) -> Source:
         rows_read=len(plan.file.table),
         columns=tuple(str(name) for name in plan.file.table.columns),
         outcome=plan.request.outcome,
-        group=plan.request.group,
+        group=CROSS.join(plan.request.group),
         roles=dict(plan.account.roles),
         excluded=dict(plan.account.excluded),
         suspicious=tuple(plan.account.warned),
         noted=dict(plan.account.noted),
         dropped_by_reason={reason: dict(counts) for reason, counts in plan.account.dropped.items()},
         other_groups=dict(plan.account.other_groups),
+        small_groups=dict(plan.account.small_groups),
+        merged={new: dict(old) for new, old in plan.account.merged.items()},
         categories=dict(plan.account.categories),
         kinds=dict(plan.account.kinds),
         gaps=dict(plan.account.gaps),

@@ -10,6 +10,7 @@ import pandas as pd
 
 from ..data.columns import Kind, judge_codes, numbers_of
 from ..data.declared import declared_column
+from ..data.grouping import CROSS
 from ..data.losses import get_loss
 from ..data.messages import COMMAND_LINE
 from ..data.suspects import (
@@ -141,7 +142,7 @@ def make_reference(table: pd.DataFrame, roles: Roles, rows: Rows, request: Audit
         outcome=outcome if binary else None,
         outcome_name=request.outcome,
         group_codes=rows.code[rows.used],
-        group_name=request.group,
+        group_name=CROSS.join(request.group),
         n_groups=len(rows.groups),
         decisions=algorithms_of(used, request, np.flatnonzero(rows.used)),
         numbers=None if binary else outcome,

@@ -9,12 +9,16 @@ import tempfile
 import warnings
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from ..errors import InputError, MissingDependencyError
+from ..estimator import FairFrontier
+from ..report.frame import RuleStep
 from ..report.html import render
-from ..report.record import AlgorithmRecord, Record, RuleStep
+from ..report.joint_record import GroupsRecord
+from ..report.record import AlgorithmRecord, Record
 from .request import write_config
 from .run import Audit
 
@@ -87,13 +91,9 @@ def _write(work: Path, audit: Audit) -> None:
     _draw(audit, figures)
 
 
-def audit_tables(record: Record) -> dict[str, pd.DataFrame]:
+def audit_tables(record: Record | GroupsRecord) -> dict[str, pd.DataFrame]:
     """Return the tables of a record, by the name of their file."""
-    r, b = record.groups
-    tables = {
-        "algorithms": pd.DataFrame([_algorithm_line(a, r, b) for a in record.algorithms]),
-        "points": pd.DataFrame([{"point": point.name} | _both("risk", point.risk, r, b) for point in record.points]),
-        "rules": pd.DataFrame([_rule_line(rule, r, b) for rule in record.rules]),
+    return (_tables_of_two(record) if isinstance(record, Record) else _tables_of_more(record)) | {
         "sensitivity": pd.DataFrame(
             [
                 {"learner": run.learner, "seed": run.seed, "covariates": run.covariates, "decides": run.decides}
@@ -104,6 +104,56 @@ def audit_tables(record: Record) -> dict[str, pd.DataFrame]:
             ]
         ),
         "learner": pd.DataFrame([asdict(fold) for fold in record.learner.quality]),
+    }
+
+
+def _tables_of_more(record: GroupsRecord) -> dict[str, pd.DataFrame]:
+    """The joint tests, the groups under each algorithm, and the tests of pairs."""
+    joint = [
+        {
+            "algorithm": a.name,
+            "verdict": a.verdict,
+            "p_value": a.lda.p_value,
+            "p_value_adjusted": a.lda.p_value_adjusted,
+            "statistic": a.lda.statistic,
+            "range": a.range,
+            "other runs": None if a.other_runs is None else a.other_runs.counted,
+            "other runs with the same verdict": None if a.other_runs is None else a.other_runs.same_verdict,
+        }
+        for a in record.algorithms
+    ]
+    groups = [{"algorithm": a.name} | _flat(asdict(line)) for a in record.algorithms for line in a.groups]
+    pairs = [
+        {"group": pair.groups[0], "against": pair.groups[1], "algorithm": own.name, "verdict": own.verdict}
+        | {"gap": own.gap, "p_value": own.p_value, "p_value_adjusted": own.p_value_adjusted}
+        for pair in record.pairs
+        for own in pair.algorithms
+    ]
+    points = [
+        {"group": pair.groups[0], "against": pair.groups[1], "point": point.name}
+        | {"risk": point.risk[0], "risk against": point.risk[1]}
+        for pair in record.pairs
+        for point in pair.points
+    ]
+    tables = {"algorithms": joint, "groups": groups, "pairs": pairs, "points": points}
+    return {name: pd.DataFrame(lines) for name, lines in tables.items() if lines}
+
+
+def _flat(line: dict[str, Any]) -> dict[str, Any]:
+    """Intervals as two columns each."""
+    flat: dict[str, Any] = {}
+    for name, value in line.items():
+        ends = value.items() if isinstance(value, dict) else None
+        flat |= {name: value} if ends is None else {f"{name}_{end}": limit for end, limit in ends}
+    return flat
+
+
+def _tables_of_two(record: Record) -> dict[str, pd.DataFrame]:
+    r, b = record.groups
+    tables = {
+        "algorithms": pd.DataFrame([_algorithm_line(a, r, b) for a in record.algorithms]),
+        "points": pd.DataFrame([{"point": point.name} | _both("risk", point.risk, r, b) for point in record.points]),
+        "rules": pd.DataFrame([_rule_line(rule, r, b) for rule in record.rules]),
     }
     for number, a in enumerate(record.algorithms, start=1):
         tables[f"alternatives-{number}-{_file_name(a.name)}"] = _alternatives_table(a, r, b)
@@ -175,13 +225,27 @@ def _draw(audit: Audit, folder: Path) -> None:
 
     with matplotlib.rc_context({"svg.hashsalt": "fairfrontier"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
-        for name, zoom in (("frontier", True), ("feasible-set", False)):
-            axes = audit.frontier.plot(
-                decisions=dict(audit.plan.inputs.algorithms), capacity=audit.plan.request.capacity, zoom=zoom
-            )
+        for name, ff, zoom in _pictures(audit):
+            decisions, capacity = dict(audit.plan.inputs.algorithms), audit.plan.request.capacity
+            axes = ff.plot(decisions=decisions, capacity=capacity, zoom=zoom)
             for kind, metadata in (("png", None), ("svg", {"Date": None})):
                 axes.figure.savefig(folder / f"{name}.{kind}", dpi=150, metadata=metadata)
             plt.close(axes.figure)
+
+
+def _pictures(audit: Audit) -> list[tuple[str, FairFrontier, bool]]:
+    """Names of the pictures, the fit of two groups that each is of, and whether the frontier alone is shown."""
+    if isinstance(audit.record, Record):
+        return [("frontier", audit.frontier, True), ("feasible-set", audit.frontier, False)]
+    labels = {str(label): label for label in audit.frontier.groups_}
+    return [
+        (
+            f"frontier-{number}-{_file_name(' '.join(pair.groups))}",
+            audit.frontier.pair(*(labels[label] for label in pair.groups)),
+            True,
+        )
+        for number, pair in enumerate(audit.record.pairs, start=1)
+    ]
 
 
 def _refuse_strangers(folder: Path) -> None:

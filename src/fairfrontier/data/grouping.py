@@ -15,6 +15,9 @@ from .reading import Column, Label, label_codes, read_column
 CROSS = " & "
 """Between the labels of crossed columns."""
 
+REST = "*"
+"""In the place of labels to be merged: all that are named nowhere else."""
+
 Merge = Mapping[Label, Sequence[Label]]
 """New labels, each with the labels that it replaces."""
 
@@ -55,7 +58,8 @@ def check_merge(merge: Merge, name: str = "merge") -> None:
     """Refuse a mapping that is not of new labels to lists of labels, or that merges a label twice."""
     wanted = f'{name} must map new labels to lists of labels, such as {{"Other": ["A", "B"]}}; got {shown(merge)}.'
     lists = isinstance(merge, Mapping) and all(
-        isinstance(old, Sequence) and not isinstance(old, str) and len(old) > 0 for old in merge.values()
+        isinstance(old, Sequence) and (not isinstance(old, str) or old == REST) and len(old) > 0
+        for old in merge.values()
     )
     if not lists:
         raise InputError("bad-option", wanted)
@@ -66,14 +70,23 @@ def check_merge(merge: Merge, name: str = "merge") -> None:
 
 
 def merge_labels(
-    column: Column, merge: Merge | None, *, name: str, interface: Interface = PYTHON
+    column: Column,
+    merge: Merge | None,
+    chosen: Sequence[Label] | None = None,
+    *,
+    name: str,
+    interface: Interface = PYTHON,
 ) -> tuple[Column, dict[Label, dict[Label, int]]]:
-    """Replace labels by those that they are merged into; also the rows of each label replaced, by new label."""
+    """Replace labels by those that they are merged into; also the rows of each label replaced, by new label.
+
+    Of ``chosen`` groups, none is among the rest.
+    """
     if not merge:
         return column, {}
     check_merge(merge, interface.name("merge"))
     present = np.flatnonzero(~column.missing)
     codes, labels = label_codes(column.at(present), name, "unknown-group")
+    merge = _with_rest(merge, labels, chosen, interface)
     unknown = [old for each in merge.values() for old in each if old not in labels]
     if unknown:
         raise InputError(
@@ -95,7 +108,26 @@ def merge_labels(
     return Column(values, column.missing), merged
 
 
-def refuse_blanks(column: Column, name: str) -> None:
+def _with_rest(merge: Merge, labels: Sequence[Label], chosen: Sequence[Label] | None, interface: Interface) -> Merge:
+    """Replace "*" by the labels that are neither chosen nor merged elsewhere, unless it is itself a label."""
+    wanted = [new for new, old in merge.items() if tuple(old) == (REST,) and REST not in labels]
+    if not wanted:
+        return merge
+    named = [*(chosen or ()), *(label for new, old in merge.items() if new not in wanted for label in old)]
+    rest = [label for label in labels if label not in named]
+    option = interface.option("merge", f"{wanted[0]}={REST}")
+    if len(wanted) > 1 or not isinstance(chosen, tuple | list):
+        raise InputError(
+            "bad-option",
+            f"{option} puts together all groups that are not named: name the groups to compare by "
+            f"{interface.name('groups')}, with {shown(wanted[0])} among them, and use {REST!r} once.",
+        )
+    if not rest:
+        raise InputError("bad-option", f"{option} finds no group: every group is named.")
+    return {**merge, wanted[0]: rest}
+
+
+def refuse_blanks(column: Column, name: str, interface: Interface = PYTHON) -> None:
     """Refuse labels that differ by blanks only: they are likely to be the same group."""
     values = column.at(np.flatnonzero(~column.missing))
     if values.dtype.kind not in "OU":
@@ -108,5 +140,11 @@ def refuse_blanks(column: Column, name: str) -> None:
             raise InputError(
                 "unknown-group",
                 f"{name} has labels that differ by blanks only: {shown(other)} and {shown(label)}. Strip them, or say "
-                f"that they are one group by merge={{{' '.join(label.split())!r}: [{other!r}, {label!r}]}}.",
+                f"that they are one group by {_as_merge(' '.join(label.split()), other, label, interface)}.",
             )
+
+
+def _as_merge(new: str, first: str, second: str, interface: Interface) -> str:
+    if interface is PYTHON:
+        return f"merge={{{new!r}: [{first!r}, {second!r}]}}"
+    return f"[merge] {new!r} = [{first!r}, {second!r}] in a config file"

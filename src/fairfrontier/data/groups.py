@@ -16,6 +16,11 @@ from ..errors import InputError
 from .messages import PYTHON, Interface, listed, shown
 from .reading import Column, Label, label_codes
 
+MOST_TOGETHER = 5
+"""Groups at most whose range of risks is tested."""
+MOST_WITH_REFERENCE = 8
+"""Groups at most whose gaps to a reference group are tested together."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
@@ -86,6 +91,34 @@ def two_groups_needed(
         "too-many-groups",
         f"{what} compares two groups, but there are {len(labels)}: {_listed(labels, counts)}. {how}",
     )
+
+
+def too_many_together(
+    labels: Sequence[Label],
+    reference: Label | None,
+    counts: Mapping[Label, int] | None = None,
+    interface: Interface = PYTHON,
+) -> InputError:
+    """Return the error of a joint test of more groups than it takes."""
+    advice = "" if reference is not None else f", or name a reference group by {interface.name('reference')}"
+    return InputError(
+        "too-many-groups",
+        f"The joint test takes at most {MOST_TOGETHER} groups, or {MOST_WITH_REFERENCE} with a reference group, but "
+        f"there are {len(labels)}: {_listed(labels, counts)}. Choose some by {interface.name('groups')}, put some "
+        f"together by {interface.name('merge')}{advice}.",
+    )
+
+
+def check_reference(labels: Sequence[Label], reference: Label | None, interface: Interface = PYTHON) -> int | None:
+    """Return the code of the reference group, if there is one."""
+    if reference is None:
+        return None
+    if reference not in labels:
+        raise InputError(
+            "unknown-group",
+            f"{interface.name('reference')} names {shown(reference)}, but the groups are {listed(labels)}.",
+        )
+    return list(labels).index(reference)
 
 
 def _listed(labels: Sequence[Label], counts: Mapping[Label, int] | None = None, most: int = 8) -> str:

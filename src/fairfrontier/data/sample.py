@@ -223,7 +223,7 @@ def make_sample(
     roles |= {"sample_weight": sample_weight, "clusters": clusters, "ids": ids}  # type: ignore[dict-item]
     given = _read_columns(None if X is None else read_covariates(X, declared), roles, index)
     columns = given.columns
-    group, merged = merge_labels(columns["sensitive_features"], merge, name="sensitive_features")
+    group, merged = merge_labels(columns["sensitive_features"], merge, groups, name="sensitive_features")
     refuse_blanks(group, "sensitive_features")
     outside = outside_groups(group, groups)
     kept = np.ones(given.n_rows, dtype=bool)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..data.number_formats import p_value_text
-from .record import OtherRun, OtherRuns, Run
+from .frame import Run
+from .record import OtherRun, OtherRuns
 from .sentences import CHIPS
 
 

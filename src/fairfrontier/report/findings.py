@@ -6,14 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..arrays import ArrayLike
+from ..arrays import ArrayLike, FloatArray
 from ..data.algorithms import Asked
+from ..data.reading import Label
 from ..data.risks import Risks
 from ..data.variables import check_names
+from ..errors import InputError
 from ..inference import questions
 from ..inference.distance.result import DistanceIntervals
+from ..inference.fan.questions import joint_lda_tests
+from ..inference.fan.result import JointLDATests
 from ..inference.group_skew import GroupSkewTest
 from ..inference.lda.result import LDATests
+from ..inference.pairs import Pair, PairTests
 from ..inference.regions import FrontierRegion
 from ..rules.alternatives import Alternatives
 
@@ -38,6 +43,57 @@ class Findings:
     alternatives: Mapping[str, Alternatives]
     skew: GroupSkewTest
     region: FrontierRegion | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointFindings:
+    """The answers for more than two groups: the joint test of each algorithm, and every pair with its tests.
+
+    ``decisions`` (n,) of each algorithm in the rows used, as chances; ``pairs`` are fits of two groups, and
+    ``without_pairs`` says why there are none.
+    """
+
+    reference: Label | None
+    decisions: Mapping[str, FloatArray]
+    tests: JointLDATests
+    pairs: Mapping[Pair, FairFrontier]
+    pair_tests: PairTests | None
+    without_pairs: str | None
+
+
+def ask_jointly(
+    ff: FairFrontier,
+    algorithms: Mapping[str, ArrayLike],
+    *,
+    randomised: bool = False,
+    reference: Label | None = None,
+    before_each: Callable[[], None] = lambda: None,
+) -> JointFindings:
+    """Ask everything that a report says about algorithms and more than two groups; see `ask`."""
+    check_names([str(name) for name in algorithms])
+    named = {str(name): values for name, values in algorithms.items()}
+    before_each()
+    tests = ask_lda(ff, named, randomised=randomised, reference=reference)
+    assert isinstance(tests, JointLDATests)
+    before_each()
+    pairs: Mapping[Pair, FairFrontier] = {}
+    pair_tests, without = None, None
+    try:
+        pairs = ff.pairs(reference)
+    except InputError as error:  # predictions that do not serve pairs
+        without = str(error)
+    else:
+        before_each()
+        pair_tests = pairs.test_lda(named, randomised=randomised) if named else None
+    read = questions.algorithms_of(ff.fit_, Asked(named, randomised=randomised)) if named else None
+    return JointFindings(
+        reference=reference,
+        decisions={} if read is None else dict(zip(read.names, read.decisions, strict=True)),
+        tests=tests,
+        pairs=pairs,
+        pair_tests=pair_tests,
+        without_pairs=without,
+    )
 
 
 def ask(
@@ -77,6 +133,7 @@ def ask(
     named = {str(name): values for name, values in algorithms.items()}
     before_each()
     tests = ask_lda(ff, named, randomised=randomised, capacity=capacity)
+    assert isinstance(tests, LDATests)
     before_each()
     distances = _distances(ff, named, randomised=randomised)
     before_each()
@@ -101,13 +158,21 @@ def ask(
 
 
 def ask_lda(
-    ff: FairFrontier, algorithms: Mapping[str, ArrayLike], *, randomised: bool = False, capacity: float | None = None
-) -> LDATests:
+    ff: FairFrontier,
+    algorithms: Mapping[str, ArrayLike],
+    *,
+    randomised: bool = False,
+    capacity: float | None = None,
+    reference: Label | None = None,
+) -> LDATests | JointLDATests:
     """Test algorithms together for less discriminatory alternatives; there may be none to test."""
+    two = len(ff.groups_) == 2
     if not algorithms:
-        return LDATests({})
+        return LDATests({}) if two else JointLDATests({})
     read = questions.algorithms_of(ff.fit_, Asked(algorithms, randomised=randomised))
-    return questions.lda_tests(ff.fit_, read, capacity=capacity)
+    if two:
+        return questions.lda_tests(ff.fit_, read, capacity=capacity)
+    return joint_lda_tests(ff.fit_, read, reference=reference)
 
 
 def _distances(ff: FairFrontier, algorithms: Mapping[str, ArrayLike], *, randomised: bool) -> DistanceIntervals:

@@ -15,27 +15,34 @@ from ..data.number_formats import confidence_text, number_text, p_value_text, po
 from ..data.result import Plain, PlainDict
 from ..errors import MissingDependencyError
 from ..inference.listed_points import TOO_WEAK
+from .frame import plain
+from .joint_record import GroupsRecord, PairRecord
 from .origin import Settings
-from .record import Record, plain
-from .sentences import CHIPS, CITATION, MEANINGS, REFERENCES, SETTINGS
+from .record import Record
+from .sentences import CHIPS, CITATION, MEANINGS, MEANINGS_TOGETHER, REFERENCES, SETTINGS
 
 
-def render(record: Record) -> str:
+def render(record: Record | GroupsRecord) -> str:
     """Return the page of a record."""
     try:
-        from jinja2 import Environment, StrictUndefined
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
         from plotly.offline import get_plotlyjs
     except ImportError as error:
         raise MissingDependencyError(
             "Reports need jinja2 and plotly, which are not both installed: install fairfrontier[report]."
         ) from error
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_text)
+    )
     shares = _in_shares(record)
     environment.filters |= _filters(shares, record.alpha)
-    template = environment.from_string(_text("report.html.j2"))
+    template = environment.get_template("report.html.j2")
+    two = isinstance(record, Record)
     scripts = {"plotly": get_plotlyjs(), "report": _text("report.js")}
     return template.render(
         record=record,
+        two=two,
+        planes=_planes(record),
         drawn_json=_embedded(_drawn(record)),
         shares=shares,
         risk_name="share of wrong decisions" if shares else "expected loss",
@@ -43,7 +50,7 @@ def render(record: Record) -> str:
         scripts=scripts,
         policy=_policy(scripts),
         chips=CHIPS,
-        meanings=MEANINGS,
+        meanings=MEANINGS if two else MEANINGS_TOGETHER,
         too_weak_points=TOO_WEAK,
         settings=_settings(record.settings),
         references=REFERENCES,
@@ -55,7 +62,7 @@ def _text(name: str) -> str:
     return files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _in_shares(record: Record) -> bool:
+def _in_shares(record: Record | GroupsRecord) -> bool:
     """Whether risks are shares of wrong decisions, to be shown in percent."""
     return record.settings.loss == "classification"
 
@@ -66,10 +73,19 @@ def _settings(found: Settings) -> dict[str, str]:
     return {SETTINGS[name]: "none" if value is None or value == {} else str(value) for name, value in values}
 
 
-def _drawn(record: Record) -> PlainDict:
+def _planes(record: Record | GroupsRecord) -> tuple[Record | PairRecord, ...]:
+    """The planes that are drawn: that of two groups, or those of all pairs."""
+    return (record,) if isinstance(record, Record) else record.pairs
+
+
+def _drawn(record: Record | GroupsRecord) -> PlainDict:
     """The part of a record that the picture and the slider need."""
-    whole = record.to_dict()
-    drawn: PlainDict = {key: whole[key] for key in ("groups", "alpha", "picture", "points", "rules")}
+    planes: list[Plain] = [_plane(plane) for plane in _planes(record)]
+    return {"alpha": record.alpha, "shares": _in_shares(record), "planes": planes}
+
+
+def _plane(plane: Record | PairRecord) -> PlainDict:
+    drawn: PlainDict = {key: plain(getattr(plane, key)) for key in ("groups", "picture", "points", "rules")}
     algorithms: list[Plain] = [
         {
             "name": a.name,
@@ -78,9 +94,9 @@ def _drawn(record: Record) -> PlainDict:
             "selection_rate": plain(a.selection_rate),
             "improving": plain(a.improving),
         }
-        for a in record.algorithms
+        for a in plane.algorithms
     ]
-    return drawn | {"shares": _in_shares(record), "algorithms": algorithms}
+    return drawn | {"algorithms": algorithms}
 
 
 def _embedded(values: PlainDict) -> str:

@@ -17,8 +17,8 @@ class RequestRecord:
     """Path of the table, as given."""
     outcome: str
     """Column of the outcome."""
-    group: str
-    """Column of the group."""
+    group: Texts
+    """Column of the group; several are crossed."""
     decision: str | None
     """Column of decisions."""
     score: str | None
@@ -40,7 +40,13 @@ class RequestRecord:
     missing: str
     """What is done with rows in which covariates are missing: keep or drop."""
     groups: Texts
-    """The two groups named; if empty, those in the data."""
+    """The groups named; if empty, those in the data."""
+    merge: Mapping[str, Texts]
+    """Groups to put together, by the new label; * for all that are named nowhere else."""
+    smallest_group: Count
+    """Groups of fewer rows are left out unless they are named; 0: as many as the folds need."""
+    reference: str | None
+    """Group that the others are compared with."""
     positive: str | None
     """Label of the outcome that counts as 1."""
     score_as_feature: bool
@@ -141,6 +147,10 @@ class Source:
     """Rows dropped: reason, then group."""
     other_groups: Counts
     """Rows of groups that are not compared."""
+    small_groups: Counts
+    """Rows of groups that were left out because they are too small."""
+    merged: Mapping[str, Counts]
+    """Rows of the groups that were put together, by the label of the group that they make up."""
     categories: Counts
     """Number of distinct values of each text covariate; those that are not rare became indicators."""
     kinds: Mapping[str, str]
@@ -175,6 +185,8 @@ class Data:
     """Rows dropped for missing values, by group; 'no group' if the group itself is missing."""
     left_out: Counts
     """Rows of groups that were not chosen for the comparison, by group; of a file see other_groups of its source."""
+    merged: Mapping[str, Counts]
+    """Rows of the groups that were put together, by the label of the group that they make up."""
     copies: Copied | None
     """Rows taken for copies of others; null if none were, or if they were not looked for."""
     covariates: Texts

@@ -18,7 +18,9 @@ from types import NoneType, UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..data.result import PlainDict
-from .record import SCHEMA, Record
+from .frame import SCHEMA
+from .joint_record import GroupsRecord
+from .record import Record
 from .values import Limits
 
 FILE = "audit.schema.json"
@@ -26,14 +28,18 @@ PLAIN: dict[object, str] = {str: "string", float: "number", int: "integer", bool
 
 
 def record_schema() -> PlainDict:
-    """Return the schema (JSON Schema 2020-12) of `Record`."""
+    """Return the schema (JSON Schema 2020-12) of `Record`, and of `GroupsRecord`, which alone has pairs."""
     definitions: PlainDict = {}
-    whole = _object(Record, definitions)
+    two, more = describe(Record, definitions), describe(GroupsRecord, definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:fairfrontier:audit:{SCHEMA}",
         "title": "Record of an audit",
-        **whole,
+        "description": "Everything a report says: a Record of two groups, or a GroupsRecord of more, which has pairs.",
+        "type": "object",
+        "if": {"required": ["pairs"]},
+        "then": more,
+        "else": two,
         "$defs": dict(sorted(definitions.items())),
     }
 
@@ -69,7 +75,8 @@ def describe(annotation: object, definitions: PlainDict) -> PlainDict:
 
 
 def _object(cls: type, definitions: PlainDict) -> PlainDict:
-    hints, texts = get_type_hints(cls, include_extras=True), _texts(cls)
+    hints = get_type_hints(cls, include_extras=True)
+    texts = {name: text for base in cls.__mro__ if is_dataclass(base) for name, text in _texts(base).items()}
     names = [entry.name for entry in fields(cls)]
     if undescribed := [name for name in names if name not in texts]:
         raise TypeError(f"Fields of {cls.__name__} without a text below them: {', '.join(undescribed)}.")

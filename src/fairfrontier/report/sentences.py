@@ -9,7 +9,9 @@ import pandas as pd
 from ..data.number_formats import p_value_text, share_text
 from ..data.reading import Label
 from ..inference.lda.result import Verdict
-from .record import AlgorithmRecord, Record, Run
+from .frame import Run
+from .joint_record import GroupsRecord, JointAlgorithmRecord
+from .record import AlgorithmRecord, Record
 
 HEADLINES: Mapping[Verdict, str] = {
     "lda-shown": "A less discriminatory alternative is shown to exist.",
@@ -31,15 +33,29 @@ MEANINGS: Mapping[Verdict, str] = {
     "weak, or the algorithm uses information outside the covariates. This shows neither an alternative nor its "
     "absence. A stronger learner, or the algorithm's own score as a covariate, may help.",
 }
-LIMITS = (
-    "Fairness here is a gap in expected loss (risk) between two groups. It is not a finding on selection rates, nor a "
-    "legal finding.",
-    "The outcome is taken at face value: it must be measured alike in both groups. If it is known only for people who "
+MEANINGS_TOGETHER: Mapping[Verdict, str] = {
+    **MEANINGS,
+    "lda-shown": "The test rejects that there is none: some rule based on the covariates used here is no worse for any "
+    "group, and differences in risk are no wider.",
+}
+"""The same for more than two groups."""
+_LIMITS = (
+    "Fairness here is a gap in expected loss (risk) between {several}groups. It is not a finding on selection rates, "
+    "nor a legal finding.",
+    "The outcome is taken at face value: it must be measured alike in {all} groups. If it is known only for people who "
     "were selected, or only for people who were not (selective labels), the risks here are not those of everyone.",
     "Alternatives use the covariates listed below and nothing else. With other covariates other rules exist.",
     "If an algorithm was trained on these very rows, its risks here are too low, and the comparison favours it. "
     "The rows do not show whether it was.",
 )
+
+
+def limits(n_groups: int) -> tuple[str, ...]:
+    """What an audit of so many groups does not show."""
+    words = {"several": "two ", "all": "both"} if n_groups == 2 else {"several": "", "all": "all"}
+    return tuple(text.format(**words) for text in _LIMITS)
+
+
 SETTINGS = {
     "loss": "Loss",
     "learner": "Learner",
@@ -72,26 +88,56 @@ CITATION = (
 )
 
 
-def verdict_line(algorithm: AlgorithmRecord, record: Record) -> str:
+def verdict_line(algorithm: AlgorithmRecord | JointAlgorithmRecord, record: Record | GroupsRecord) -> str:
     """Return the verdict on one algorithm as one line, with the p-value that decides."""
     return f"{algorithm.name}: {algorithm.headline} ({_p_values(algorithm, record)})"
 
 
-def beside_verdict(algorithm: AlgorithmRecord) -> list[str]:
+def pair_lines(record: Record | GroupsRecord) -> list[str]:
+    """Return the verdicts on pairs of groups, a line for each algorithm; none for two groups."""
+    if isinstance(record, Record):
+        return []
+    if record.without_pairs is not None:
+        return [f"Pairs of groups were not tested: {record.without_pairs}"]
+    lines = []
+    for k, algorithm in enumerate(record.algorithms):
+        found = "; ".join(
+            f"{pair.groups[0]} and {pair.groups[1]}: {CHIPS[own.verdict]}, p-value "
+            f"{p_value_text(own.p_value_adjusted, record.alpha)}"
+            for pair in record.pairs
+            for own in [pair.algorithms[k]]
+        )
+        lines.append(f"{algorithm.name}, pair by pair (adjusted for {record.pair_tests} tests): {found}.")
+    return lines
+
+
+def learner_together(better_for: Sequence[Label]) -> str:
+    """Say whether the learner is good enough for an algorithm: for which groups its best rule does worse."""
+    if not better_for:
+        return "For no group does the algorithm do better, beyond chance, than the learner's best rule for the group."
+    return (
+        f"For group {' and for group '.join(map(str, better_for))} the algorithm does better than the learner's best "
+        "rule, beyond chance: the learner is too weak, or the algorithm uses information outside the covariates."
+    )
+
+
+def beside_verdict(algorithm: AlgorithmRecord | JointAlgorithmRecord) -> list[str]:
     """Return what belongs under the verdict: is the learner good enough, do other runs agree, other covariates."""
     runs = [] if algorithm.other_runs is None else list(algorithm.other_runs.sentences)
     return [learner_line(algorithm), *runs, *([] if algorithm.both_ways is None else [algorithm.both_ways])]
 
 
-def learner_line(algorithm: AlgorithmRecord) -> str:
+def learner_line(algorithm: AlgorithmRecord | JointAlgorithmRecord) -> str:
     """Return whether the learner is good enough for one algorithm as one line."""
+    if isinstance(algorithm, JointAlgorithmRecord):
+        return algorithm.learner_sentence
     check = algorithm.learner_check
     if check is None:
         return "The learner is not compared with it: only its risks are known."
     return " ".join([check.sentences[0], *check.sentences[2:]])
 
 
-def _p_values(algorithm: AlgorithmRecord, record: Record) -> str:
+def _p_values(algorithm: AlgorithmRecord | JointAlgorithmRecord, record: Record | GroupsRecord) -> str:
     """The p-value that decides, and beside it that of the algorithm alone if there are others."""
     adjusted, alone = (p_value_text(p, record.alpha) for p in (algorithm.lda.p_value_adjusted, algorithm.lda.p_value))
     return f"p-value {alone}" if len(record.algorithms) == 1 else f"adjusted p-value {adjusted}, unadjusted {alone}"

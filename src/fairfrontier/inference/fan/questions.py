@@ -6,17 +6,13 @@ import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from ...data.algorithms import Algorithms
-from ...data.groups import Groups
-from ...data.messages import listed, shown
+from ...data.groups import MOST_TOGETHER, MOST_WITH_REFERENCE, check_reference, too_many_together
 from ...data.reading import Label
-from ...errors import InputError
 from ...fit import Fit
 from ...frontier.criteria import CriteriaRows, risk_rows
-from .evidence import BUDGET, combine_joint, joint_evidence
+from .evidence import combine_joint, joint_evidence
 from .result import JointLDATests, judge_jointly
 
-MOST_WITH_REFERENCE = 8
-"""Groups at most whose gaps to a reference group are tested together."""
 N_FOLDS = 5
 """Folds by which widths are estimated where the predictions come from outside."""
 
@@ -26,9 +22,9 @@ def joint_lda_tests(
 ) -> JointLDATests:
     """Test whether algorithms have alternatives for all groups together; see `FairFrontier.test_lda`."""
     groups = fit.sample.groups
-    code = reference_code(groups, reference)
-    if len(groups) > (max(BUDGET) if reference is None else MOST_WITH_REFERENCE):
-        raise _too_many(groups, reference)
+    code = check_reference(groups.labels, reference)
+    if len(groups) > (MOST_TOGETHER if reference is None else MOST_WITH_REFERENCE):
+        raise too_many_together(groups.labels, reference)
     rates: list[FloatArray] = [fit.group_means(a) for a in algorithms.decisions]
     found = []
     for a in algorithms.decisions:
@@ -52,27 +48,7 @@ def joint_lda_tests(
         groups=groups.labels,
         reference=reference,
         alpha=fit.level(alpha),
-        bounded=fit.bounds.lower is not None or fit.bounds.upper is not None,
-    )
-
-
-def reference_code(groups: Groups, reference: Label | None) -> int | None:
-    """Return the code of the reference group, if there is one."""
-    if reference is None:
-        return None
-    if reference not in groups.labels:
-        raise InputError(
-            "unknown-group", f"reference names {shown(reference)}, but the groups are {listed(groups.labels)}."
-        )
-    return groups.labels.index(reference)
-
-
-def _too_many(groups: Groups, reference: Label | None) -> InputError:
-    advice = ", or name a reference group by reference=." if reference is None else "."
-    return InputError(
-        "too-many-groups",
-        f"The joint test takes at most {max(BUDGET)} groups, or {MOST_WITH_REFERENCE} with a reference group, but "
-        f"there are {len(groups)}: {listed(groups.labels)}. Choose some with groups=, merge labels{advice}",
+        bounded=fit.bounded,
     )
 
 

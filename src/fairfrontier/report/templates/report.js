@@ -1,8 +1,9 @@
 "use strict";
 (function () {
-  const record = JSON.parse(document.getElementById("record").textContent);
+  const whole = JSON.parse(document.getElementById("record").textContent);
   const element = (id) => document.getElementById(id);
-  const [plot, weight, picker, view, theme] = ["plot", "weight", "algorithm", "view", "theme"].map(element);
+  const [plot, weight, picker, pairs, view, theme] = ["plot", "weight", "algorithm", "pair", "view", "theme"].map(element);
+  let record = Object.assign({}, whole, whole.planes[0]);
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   const PRINTED = { width: 600, height: 520 };
   const hidden = new Set();
@@ -16,7 +17,14 @@
   };
   const label = (text, most = 40) =>
     "\u2068" + short(text, most).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;") + "\u2069";
-  const [r, b] = record.groups.map((text) => label(text));
+  let r, b;
+  function setPlane(k) {
+    record = Object.assign({}, whole, whole.planes[k]);
+    if (!record.groups) return;
+    [r, b] = record.groups.map((text) => label(text));
+    document.querySelectorAll("[data-side]").forEach((one) => { one.textContent = record.groups[Number(one.dataset.side)]; });
+  }
+  setPlane(0);
   const minus = (text) => text.replace(/^-(?=.*[1-9])/, "−").replace(/^-/, "");
   const percent = (x, digits = 1) => (x === null || x === undefined ? "n/a" : minus((100 * x).toFixed(digits)) + "%");
   const number = (x, digits) => minus(x.toFixed(digits));
@@ -183,12 +191,14 @@
     Plotly.restyle(plot, { x: [[e[0]]], y: [[e[1]]], hovertext: [[aboutRule()]] }, [k]);
   }
 
+  const drawing = plot !== null;  // there is none if the predictions do not serve pairs of groups
+
   function setTheme(value) {
     dark = value;
     document.documentElement.dataset.theme = dark ? "dark" : "light";
     theme.textContent = dark ? "Light" : "Dark";
     theme.setAttribute("aria-pressed", String(dark));
-    return draw();
+    return drawing ? draw() : Promise.resolve();
   }
 
   function zoom(factor) {
@@ -205,28 +215,32 @@
     draw();
   }
 
-  weight.addEventListener("input", moveRule);
-  if (picker) picker.addEventListener("change", draw);
-  view.addEventListener("change", reset);
   theme.addEventListener("click", () => setTheme(!dark));
   system.addEventListener("change", (event) => setTheme(event.matches));
-  element("closer").addEventListener("click", () => zoom(1 / 1.5));
-  element("wider").addEventListener("click", () => zoom(1.5));
-  element("reset").addEventListener("click", reset);
+  if (drawing) {
+    weight.addEventListener("input", moveRule);
+    if (picker) picker.addEventListener("change", draw);
+    if (pairs) pairs.addEventListener("change", () => { setPlane(Number(pairs.value)); showRule(); reset(); });
+    view.addEventListener("change", reset);
+    element("closer").addEventListener("click", () => zoom(1 / 1.5));
+    element("wider").addEventListener("click", () => zoom(1.5));
+    element("reset").addEventListener("click", reset);
+  }
   let closed = [];
   window.addEventListener("beforeprint", () => {
     printing = true;
     closed = Array.from(document.querySelectorAll("details:not([open])"));
     closed.forEach((one) => { one.open = true; });
-    draw();
+    if (drawing) draw();
   });
   window.addEventListener("afterprint", () => {
     printing = false;
     closed.forEach((one) => { one.open = false; });
-    draw();
+    if (drawing) draw();
   });
-  showRule();
+  if (drawing) showRule();
   setTheme(dark).then(() => {
+    if (!drawing) return;
     plot.on("plotly_relayout", (change) => {
       if ("xaxis.range[0]" in change) ends.x = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
       if ("yaxis.range[0]" in change) ends.y = [change["yaxis.range[0]"], change["yaxis.range[1]"]];
