@@ -342,7 +342,8 @@ def test_other_groups_are_counted_and_left_out():
     assert plan.account.other_groups == {"c": 20, "d": 10}
     assert plan.inputs.groups == ("b", "a")
     assert len(plan.inputs.y) == 170
-    code, message = code_of(people(sex=labels))
+    assert plan_of(people(sex=labels)).inputs.groups == ("d", "c", "b", "a")
+    code, message = code_of(people(sex=labels), capacity=0.3)
     assert code == "too-many-groups"
     assert (
         "compares two groups, but there are 4: 'a' (90 rows), 'b' (80 rows), 'c' (20 rows), 'd' (10 rows)." in message

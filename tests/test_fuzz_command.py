@@ -30,6 +30,8 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 FIGURES = {f"figures/{name}.{kind}" for name in ("frontier", "feasible-set") for kind in ("png", "svg")}
 ALWAYS = {"audit.json", "config.toml", "plan.txt", "report.html"} | FIGURES
 ALWAYS |= {f"tables/{name}.csv" for name in ("algorithms", "learner", "points", "rules", "sensitivity")}
+OF_MORE = {"audit.json", "config.toml", "plan.txt", "report.html"}
+OF_MORE |= {f"tables/{name}.csv" for name in ("algorithms", "groups", "learner", "pairs", "points", "sensitivity")}
 ADVICE = re.compile(
     r"\b(must|needs?|expected|give|name|use|say|save|rename|write|fill|choose|try|include|check|filter|merge|rescale"
     r"|such as|for example|at least|at most|did you mean|it has|known|either|belong to"
@@ -63,7 +65,7 @@ def rows_reported(text):
     """Rows used, rows read, and rows left out, as the plan reports."""
     number = r"([\d,]+)"
     used, read = re.findall(rf"^Rows used   {number} of {number}$", text, re.MULTILINE)[-1]
-    out = re.findall(rf"^(?:Dropped|Not used)    +{number} rows", text, re.MULTILINE)
+    out = re.findall(rf"^(?:Dropped|Not used|Too small) +{number} rows", text, re.MULTILINE)
     as_int = [int(found.replace(",", "")) for found in (used, read, *out)]
     return as_int[0], as_int[1], sum(as_int[2:])
 
@@ -98,14 +100,15 @@ def check_written(case, done, before, after):
     assert {name: after.get(name) for name in before} == before
     written = {name.removeprefix("out/"): content for name, content in new.items()}
     assert set(new) == {f"out/{name}" for name in written}
-    others = {name for name in written if name.startswith("tables/alternatives-")}
-    assert set(written) == ALWAYS | others
     record = json.loads(written["audit.json"])
     VALIDATOR.validate(record)
-    assert len(others) == len(record["algorithms"])
+    two = "pairs" not in record
+    others = {name for name in written if name.startswith("tables/alternatives-" if two else "figures/frontier-")}
+    assert set(written) == (ALWAYS if two else OF_MORE) | others
+    assert len(others) == (len(record["algorithms"]) if two else 2 * len(record["pairs"]))
     data = record["data"]
     source = data["source"]
-    lost = sum(data["dropped"].values()) + sum(source["other_groups"].values())
+    lost = sum(sum(counts.values()) for counts in (data["dropped"], source["other_groups"], source["small_groups"]))
     assert data["rows"] + lost == source["rows_read"] == (case.rows or source["rows_read"])
     assert sum(data["rows_by_group"].values()) == data["rows"] == check_account(case, done)
     assert sum(sum(counts.values()) for counts in source["dropped_by_reason"].values()) == sum(data["dropped"].values())
@@ -123,7 +126,7 @@ def check_written(case, done, before, after):
             header = pd.read_csv(case.out / name, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0]
             assert header.is_unique, list(header)
             assert len(pd.read_csv(case.out / name)) or name in others
-            assert name != "tables/algorithms.csv" or len(header) == 14, list(header)
+            assert name != "tables/algorithms.csv" or len(header) == (14 if two else 8), list(header)
     shown = any(a["verdict"] == "lda-shown" for a in record["algorithms"])
     assert (done.exit_code == 3) == (shown and "lda" in case.words)
 

@@ -8,10 +8,8 @@ import polars as pl
 import pytest
 from support.quick import QUICK
 from support.refusals import refused
-from typer.testing import CliRunner
 
 from fairfrontier import FairFrontier
-from fairfrontier.cli import app
 from fairfrontier.data.sample import make_sample
 from fairfrontier.errors import FairFrontierWarning
 
@@ -97,12 +95,6 @@ def test_many_small_cells_are_listed():
         r"Groups this small: '7 & 4' \(3 rows\)\. Choose others with groups=, or put some together by merge=",
         lambda: ff.fit(many, y, sensitive_features=small),
     )
-
-
-def test_the_command_refuses_a_second_column_of_groups():
-    done = CliRunner().invoke(app, ["audit", "people.csv", "--outcome", "y", "--group", "race", "--group", "sex"])
-    assert done.exit_code == 2
-    assert "--group was given 2 times: 'race', 'sex'" in done.output
 
 
 def test_the_summary_counts_what_was_put_together():

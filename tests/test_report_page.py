@@ -106,6 +106,8 @@ def record():
         noted={"COLUMNNAME2": "NOTETEXT"},
         dropped_by_reason={"COLUMNNAME1 is missing": {"WOMENLABEL": 60}},
         other_groups={"OTHERLABEL": 40},
+        small_groups={"SMALLLABEL": 3},
+        merged={"OTHERLABEL": {"SMALLLABEL": 2}},
         categories={"COLUMNNAME1": 3},
         kinds={"COLUMNNAME1": "dates, used as numbers of days"},
         gaps={"COLUMNNAME1": 2},
@@ -174,7 +176,7 @@ def test_embedded_numbers_are_those_of_the_record_and_cannot_end_their_element(r
     spiked = respelled(record, lambda text: text.replace("ALGORITHMNAME1", "ALGORITHMNAME1" + EVIL))
     ((_, text),) = [script for script in Reader(render(spiked)).scripts if script[0] == "application/json"]
     assert "<" not in text
-    drawn, whole = json.loads(text), json.loads(record.to_json())
+    (drawn,), whole = json.loads(text)["planes"], json.loads(record.to_json())
     assert drawn["algorithms"][0]["name"] == "ALGORITHMNAME1" + EVIL
     assert drawn["rules"] == whole["rules"]
     assert drawn["picture"] == whole["picture"]

@@ -21,6 +21,8 @@ from .errors import InputError
 from .frontier.attainable import Attainable
 from .frontier.box import box_points
 from .frontier.capacity import cap
+from .frontier.criteria import risk_rows
+from .frontier.mixtures import Predicted
 from .frontier.regret import Regret, estimate_regret
 from .frontier.rule_class import GroupBlind, RuleClass
 from .frontier.sets import BestPoints, most_central, sharp_points
@@ -198,6 +200,13 @@ class Fit:
         """Return the central repetition's support function, restricted to a capacity if there is one."""
         exact = self.plane().function
         return exact if capacity is None else cap(exact, capacity)
+
+    def attainable(self, capacity: float | None = None) -> Attainable | Predicted:
+        """Return what the central repetition's rules attain: a support function of two groups, else predictions."""
+        if len(self.sample.groups) == 2:
+            return self.function(capacity)
+        t = self.nuisance.predictions[self.central]
+        return predicted(self.sample, self.row_losses, t, self.bounds, rules=self.rules, capacity=capacity)
 
     def level(self, alpha: float | None) -> float:
         """Return a level, by default that of the options, if the draws are enough to reach it."""
@@ -436,6 +445,29 @@ def attainable(
         sees_group=rules.sees_group,
     )
     return build_support_function(scores)
+
+
+def predicted(
+    sample: Sample,
+    losses: RowLosses,
+    predictions: FloatArray,
+    bounds: Bounds,
+    *,
+    rules: RuleClass = RULES,
+    capacity: float | None = None,
+) -> Predicted:
+    """Return what rules attain by these predictions (n, G), for any number of groups."""
+    rows = risk_rows(
+        losses.l0,
+        losses.dl,
+        rules.vectors(predictions, sample.group),
+        sample.group,
+        sample.weight,
+        clusters=sample.clusters,
+        lower=bounds.lower,
+        upper=bounds.upper,
+    )
+    return Predicted(rows, rows.by_criterion(rows.base), capacity)
 
 
 def _cross_fit(

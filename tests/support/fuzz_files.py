@@ -516,6 +516,8 @@ def typed(settings):
             continue
         if name == "algorithms":
             words += [part for key, column in value.items() for part in ("--algorithm", f"{key}={column}")]
+        elif name == "merge":
+            words += [part for key, old in value.items() for part in ("--merge", f"{key}={','.join(old)}")]
         elif isinstance(value, bool):
             words.append(option if value else f"--no-{option[2:]}")
         elif isinstance(value, tuple):

@@ -100,9 +100,9 @@ def check_probabilities(
     return numbers_
 
 
-def check_directions(q: ArrayLike) -> FloatArray:
-    """Return directions as a float array (k, 2); a single pair becomes (1, 2)."""
-    directions = _pairs(q, "bad-direction", "Directions", nonzero=True)
+def check_directions(q: ArrayLike, n_groups: int = 2) -> FloatArray:
+    """Return directions as a float array (k, G), by default of two groups; a single one becomes (1, G)."""
+    directions = _tuples(q, "bad-direction", "Directions", nonzero=True, n=n_groups)
     size = np.abs(directions).max(axis=1)
     if size.max() > LARGEST or size.min() < SMALLEST:
         raise InputError(
@@ -115,7 +115,7 @@ def check_directions(q: ArrayLike) -> FloatArray:
 
 def check_risks(e: ArrayLike) -> FloatArray:
     """Return risk pairs as a float array (k, 2); a single pair becomes (1, 2)."""
-    return _pairs(e, "bad-risks", "Risk pairs", nonzero=False)
+    return _tuples(e, "bad-risks", "Risk pairs", nonzero=False)
 
 
 def check_bounds(lower: ArrayLike | None, upper: ArrayLike | None, n: int) -> tuple[FloatArray, FloatArray]:
@@ -141,18 +141,18 @@ def check_bounds(lower: ArrayLike | None, upper: ArrayLike | None, n: int) -> tu
     return low, high
 
 
-def _pairs(values: ArrayLike, code: str, what: str, *, nonzero: bool) -> FloatArray:
+def _tuples(values: ArrayLike, code: str, what: str, *, nonzero: bool, n: int = 2) -> FloatArray:
     try:
-        pairs = np.atleast_2d(np.asarray(values, dtype=float))
+        found = np.atleast_2d(np.asarray(values, dtype=float))
     except (TypeError, ValueError) as error:
-        raise InputError(code, f"{what} must be numbers of shape (k, 2) or (2,): {error}.") from error
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
-        raise InputError(code, f"{what} must have shape (k, 2) or (2,), got {np.shape(values)}.")
-    if not np.isfinite(pairs).all():
-        raise InputError(code, f"{what} must be finite, got {pairs[~np.isfinite(pairs).all(axis=1)][0]}.")
-    if nonzero and (pairs == 0.0).all(axis=1).any():
-        raise InputError(code, f"{what} must not be (0, 0): it points nowhere.")
-    return pairs
+        raise InputError(code, f"{what} must be numbers of shape (k, {n}) or ({n},): {error}.") from error
+    if found.ndim != 2 or found.shape[1] != n or len(found) == 0:
+        raise InputError(code, f"{what} must have shape (k, {n}) or ({n},), got {np.shape(values)}.")
+    if not np.isfinite(found).all():
+        raise InputError(code, f"{what} must be finite, got {found[~np.isfinite(found).all(axis=1)][0]}.")
+    if nonzero and (found == 0.0).all(axis=1).any():
+        raise InputError(code, f"{what} must not be ({', '.join('0' * n)}): it points nowhere.")
+    return found
 
 
 def check_draws(n_boot: int, alpha: float | None = None, name: str = "n_boot") -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -11,10 +11,11 @@ from ..arrays import ArrayLike, FloatArray
 from ..data.aligning import aligned
 from ..data.checks import check_integer, check_probabilities
 from ..data.risks import Risks
-from ..fit import Fit
+from ..fit import Fit, predicted
 from ..frontier import sets
 from ..frontier.box import box_frontier, drawn_box
 from ..frontier.capacity import cap, capped_feasible_set, capped_frontier
+from ..frontier.mixtures import smallest_range
 from ..frontier.sets import (
     DrawnSet,
     FeasibleSet,
@@ -61,6 +62,8 @@ def support_covariance(fit: Fit, q: ArrayLike) -> FloatArray:
 
 def points_table(fit: Fit) -> pd.DataFrame:
     """Table of the best points and the fairest point: medians over repetitions; directions of the central one."""
+    if len(fit.sample.groups) > 2:
+        return _points_of_many(fit)
     first, second = fit.sample.groups.pair("The table of best points")
     central = fit.planes[fit.central].points
     values = np.median([[p.points.R, p.points.B, p.points.F] for p in fit.planes], axis=0)
@@ -69,6 +72,48 @@ def points_table(fit: Fit) -> pd.DataFrame:
         np.hstack([values, directions]),
         index=[f"best for {first}", f"best for {second}", "fairest"],
         columns=[f"risk {first}", f"risk {second}", f"direction {first}", f"direction {second}"],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPoint:
+    """A point for more than two groups: what its rule, or mixture of rules, does, by outcomes.
+
+    ``weights`` (G,) of the groups' risks, of absolute sum one, for which it is best; ``chances`` (n,) of selection.
+    """
+
+    name: str
+    weights: FloatArray
+    chances: FloatArray
+
+
+def group_points(fit: Fit, repetition: int) -> list[GroupPoint]:
+    """Best points of the groups and the fairest point: found by the predictions of one repetition."""
+    s, t = fit.sample, fit.nuisance.predictions[repetition]
+    found = predicted(s, fit.losses[repetition], t, fit.bounds, rules=fit.rules)
+    back = np.argsort(found.rows.row, kind="stable")
+    points = [
+        GroupPoint(f"best for {label}", p, found.chances(-fit.rules.direction(-p))[back])
+        for label, p in zip(s.groups, np.eye(len(s.groups)), strict=True)
+    ]
+    fairest = smallest_range(found)
+    return [*points, GroupPoint("fairest", fairest.weights, fairest.chances(found)[back])]
+
+
+def _points_of_many(fit: Fit) -> pd.DataFrame:
+    """Risks by outcomes, medians over repetitions, and directions of the central one."""
+    every = [group_points(fit, k) for k in range(len(fit.losses))]
+    risks = [
+        [fit.group_means(rows.of(point.chances)) for point in points]
+        for rows, points in zip(fit.losses, every, strict=True)
+    ]
+    central = every[fit.central]
+    q = -np.array([point.weights / np.linalg.norm(point.weights) for point in central]) + 0.0
+    labels = fit.sample.groups.labels
+    return pd.DataFrame(
+        np.hstack([np.median(risks, axis=0), q]),
+        index=[point.name for point in central],
+        columns=[f"{what} {label}" for what in ("risk", "direction") for label in labels],
     )
 
 

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..data.groups import two_groups_needed
 from ..data.number_formats import number_text
 
 if TYPE_CHECKING:
     from ..estimator import FairFrontier
 
+OF_PAIRS = (
+    "Directions weigh the groups' risks in the rule; the fairest point has the smallest range of risks. A frontier "
+    "with its picture, skew and distances is that of two groups: see `pair`."
+)
 _MEANING = {
     "balanced": "the fairness-accuracy frontier is the Pareto frontier between the two best points",
     "skewed": "skewed towards group {label}: the frontier runs from its best point to the fairest point",
@@ -33,7 +36,7 @@ def summary_text(ff: FairFrontier) -> str:
     ]
     quality = ["", "Learner quality, out of fold", *_quality(ff), *_candidates(ff)]
     if len(ff.groups_) != 2:
-        return "\n".join([*data, str(two_groups_needed(ff.groups_, "The frontier with its points")), *quality])
+        return "\n".join([*data, *_points(ff), "", OF_PAIRS, *quality])
     frontier = [
         *_points(ff),
         *(f"Caution: {sentence}" for found in ff.contradictions_ for sentence in found.sentences()),

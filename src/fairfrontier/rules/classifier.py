@@ -30,9 +30,10 @@ from ..data.reading import LARGEST, SMALLEST, Table, read_column, read_covariate
 from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
 from ..errors import InputError, NotFittedError
-from ..fit import Bounds, attainable
+from ..fit import Bounds, attainable, predicted
 from ..frontier.attainable import Attainable
 from ..frontier.capacity import NO_CUTOFF, cap, find_cutoff
+from ..frontier.mixtures import Predicted
 from ..frontier.rule_class import read_rules
 from ..learning.cross_fitting import as_seed, cross_fit, fit_on_all
 from ..learning.learners import Learner, child_seeds, read_learner, within_groups
@@ -46,15 +47,15 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     loss, learner
         As for `FairFrontier`.
-    weights : pair of non-negative numbers or str, optional
+    weights : non-negative numbers or str, optional
         How much the risk of each group counts, in the order of ``groups``; or "utilitarian" (equally, the default),
-        "population" (by the groups' shares), "majority" (only the larger group), "best-for:<label>" (only that group),
+        "population" (by the groups' shares), "majority" (only the largest group), "best-for:<label>" (only that group),
         "rawlsian" (the smallest risk of the group worse off) or "egalitarian" (the fairest point). The last two are
         estimated from the training rows by cross-fitting.
     capacity : float, optional
         Largest share of people to be selected. The cut-off is fitted on the training rows.
-    direction : pair, optional
-        Any direction of the circle instead of weights; negative coordinates want low risks.
+    direction : numbers, optional
+        Any direction, one number per group, instead of weights; negative coordinates want low risks.
     lower, upper : number or function of X, optional
         Bounds on every person's chance of being selected; a function maps covariates, a pandas frame or an array
         (n, p), to bounds (n,).
@@ -70,11 +71,11 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    direction_ : (2,) array
+    direction_ : (G,) array
         The unit direction.
-    groups_ : (label, label)
-        The groups in the order of every pair.
-    group_shares_ : (2,) array
+    groups_ : tuple of labels (G,)
+        The groups in the order of every list of risks.
+    group_shares_ : (G,) array
         Shares of the groups in the training rows.
     classes_ : (2,) array
         What decisions 0 and 1 are called.
@@ -102,7 +103,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lower: Any = None,
         upper: Any = None,
         learner_params: Mapping[str, Any] | None = None,
-        groups: tuple[Any, Any] | None = None,
+        groups: Sequence[Any] | None = None,
         positive: Any = None,
         categorical: Sequence[Any] | None = None,
         numeric: Sequence[Any] | None = None,
@@ -160,21 +161,22 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             missing="keep",
             binary=loss.binary_outcome,
         )
-        labels = sample.groups.pair("A rule of the frontier")
         if self.capacity is not None:
             check_capacity(self.capacity)
         losses = row_losses(loss, sample.y)
         direction_seed, fit_seed = child_seeds(as_seed(self.random_state), 2)
 
-        def function() -> Attainable:
+        def found() -> Attainable | Predicted:
             nuisance = cross_fit(
                 sample, losses.dl, learner, n_folds=self.n_folds, n_jobs=self.n_jobs, random_state=direction_seed
             )
             bounds = Bounds(*self._bounds(sample.covariates, sample.n_obs))
+            if len(sample.groups) > 2:
+                return predicted(sample, losses, nuisance.predictions[0], bounds, rules=rules, capacity=self.capacity)
             whole = attainable(sample, losses, nuisance.predictions[0], bounds, rules)
             return whole if self.capacity is None else cap(whole, self.capacity)
 
-        setting = Setting(labels, sample.groups.shares, function)
+        setting = Setting(sample.groups.labels, sample.groups.shares, found)
         q = preferred_direction(self.weights, self.direction, setting)
         return self.settle(sample, classes, q, self._learn(sample, losses.dl, q, learner, fit_seed))
 
@@ -221,7 +223,7 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.cutoff_ = find_cutoff(self._k(table, group), weight, self.capacity, lower, upper - lower)
 
     def decision_function(self, X: ArrayLike, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
-        """Return k (n,): by how much selecting each person serves the weighted sum of the two risks."""
+        """Return k (n,): by how much selecting each person serves the weighted sum of the risks."""
         return self._k(self._read(X), self._groups(X, sensitive_features))
 
     def predict_proba(self, X: ArrayLike, *, sensitive_features: ArrayLike | None = None) -> FloatArray:
@@ -245,7 +247,9 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _k(self, table: Table, group: IntArray | None) -> FloatArray:
         t = read_rules(self.rules).vectors(self._fitted.predict(table).delta_theta, group)
         p = self.direction_ / self.group_shares_
-        k: FloatArray = t[:, 0] * p[0] + t[:, 1] * p[1]
+        k: FloatArray = t[:, 0] * p[0]
+        for j in range(1, len(p)):
+            k += t[:, j] * p[j]
         return k
 
     def _groups(self, X: ArrayLike, given: ArrayLike | None) -> IntArray | None:

@@ -77,10 +77,9 @@ class Deployment:
     ) -> FrontierRule:
         """Return the rule of a preference; see `FairFrontier.rule`."""
         fit, groups = self.fit, self.fit.sample.groups
-        labels = groups.pair("A rule of the frontier")
         if capacity is not None:
             check_capacity(capacity)
-        setting = Setting(labels, groups.shares, lambda: fit.function(capacity))
+        setting = Setting(groups.labels, groups.shares, lambda: fit.attainable(capacity))
         q = preferred_direction(weights, direction, setting)
         learned = self.learned()
         rule = FrontierRule(
@@ -89,7 +88,7 @@ class Deployment:
             direction=direction,
             lower=lower,
             upper=upper,
-            groups=labels,
+            groups=groups.labels,
             **self.parameters,
         )
         return rule.settle(fit.sample, self.classes, q, learned)

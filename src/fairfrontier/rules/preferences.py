@@ -1,4 +1,4 @@
-"""Preferences between the two groups' risks, by weights, by name or by direction, and the direction of each."""
+"""Preferences between the groups' risks, by weights, by name or by direction, and the direction of each."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..data.reading import Label
 from ..errors import InputError
 from ..frontier.attainable import Attainable
 from ..frontier.capacity import lowest_level
-from ..frontier.plane import U1, U2
+from ..frontier.mixtures import Predicted, smallest_largest, smallest_range
 
 Weights: TypeAlias = str | Sequence[float] | FloatArray | None
-"""A name of `PREFERENCES`, "best-for:<label>", or a pair of non-negative numbers; None means "utilitarian"."""
+"""A name of `PREFERENCES`, "best-for:<label>", or a non-negative number per group; None means "utilitarian"."""
 BEST_FOR = "best-for:"
 
 
@@ -26,16 +26,17 @@ BEST_FOR = "best-for:"
 class Setting:
     """What the direction of a preference may depend on.
 
-    ``function`` is called, and may then take its time, only for preferences that depend on the attainable risks.
+    ``attainable`` is called, and may then take its time, only for preferences that depend on the attainable risks: the
+    support function of two groups, or the predictions for more.
     """
 
-    groups: tuple[Label, Label]
+    groups: tuple[Label, ...]
     shares: FloatArray
-    function: Callable[[], Attainable]
+    attainable: Callable[[], Attainable | Predicted]
 
 
 def _utilitarian(setting: Setting) -> FloatArray:
-    return _unit(np.array([-1.0, -1.0]))
+    return _unit(np.full(len(setting.groups), -1.0))
 
 
 def _population(setting: Setting) -> FloatArray:
@@ -43,16 +44,28 @@ def _population(setting: Setting) -> FloatArray:
 
 
 def _majority(setting: Setting) -> FloatArray:
-    return (U1 if setting.shares[0] >= setting.shares[1] else U2).copy()
+    return _best_for(setting, int(np.argmax(setting.shares)))
 
 
 def _rawlsian(setting: Setting) -> FloatArray:
     # min over rules of the larger risk = max over weights w of min over rules of w'e, so w minimises h(-w)
-    return lowest_level(setting.function().plug_in().h, np.pi, 1.5 * np.pi)
+    found = setting.attainable()
+    if isinstance(found, Predicted):
+        return _unit(-smallest_largest(found).weights)
+    return lowest_level(found.plug_in().h, np.pi, 1.5 * np.pi)
 
 
 def _egalitarian(setting: Setting) -> FloatArray:
-    return setting.function().plug_in().fairest_direction()
+    found = setting.attainable()
+    if isinstance(found, Predicted):
+        return _unit(-smallest_range(found).weights)
+    return found.plug_in().fairest_direction()
+
+
+def _best_for(setting: Setting, code: int) -> FloatArray:
+    direction = np.zeros(len(setting.groups))
+    direction[code] = -1.0
+    return direction
 
 
 PREFERENCES: dict[str, Callable[[Setting], FloatArray]] = {
@@ -66,18 +79,18 @@ PREFERENCES: dict[str, Callable[[Setting], FloatArray]] = {
 
 
 def preferred_direction(weights: Weights, direction: ArrayLike | None, setting: Setting) -> FloatArray:
-    """Return the unit direction (2,) of a preference: weights of the two groups' risks, a name, or any direction."""
+    """Return the unit direction (G,) of a preference: weights of the groups' risks, a name, or any direction."""
     if direction is not None:
         if weights is not None:
             raise InputError("bad-option", "Give either `weights` or `direction`, and not both.")
-        q = check_directions(direction)
+        q = check_directions(direction, len(setting.groups))
         if len(q) != 1:
             raise InputError("bad-direction", f"A rule has one direction, got {len(q)}.")
         return _unit(q[0])
     if weights is None:
         weights = "utilitarian"
     if not isinstance(weights, str):
-        return _unit(-_read_weights(weights))
+        return _unit(-_read_weights(weights, len(setting.groups)))
     if weights in PREFERENCES:
         return PREFERENCES[weights](setting)
     labels = [str(label) for label in setting.groups]
@@ -85,30 +98,34 @@ def preferred_direction(weights: Weights, direction: ArrayLike | None, setting: 
         wanted = weights.removeprefix(BEST_FOR)
         if wanted not in labels:
             raise InputError("unknown-group", f"{weights!r} names no group; the groups are {labels}.")
-        return (U1, U2)[labels.index(wanted)].copy()
+        return _best_for(setting, labels.index(wanted))
     names = [*PREFERENCES, *(f"{BEST_FOR}{label}" for label in labels)]
     close = difflib.get_close_matches(weights, names, n=1)
     raise InputError(
         "bad-option",
-        f"`weights` must be a pair of non-negative numbers or one of {names}, got {weights!r}."
+        f"`weights` must be {_numbers(len(labels))} or one of {names}, got {weights!r}."
         + (f" Did you mean {close[0]!r}?" if close else ""),
     )
 
 
-def _read_weights(weights: Sequence[float] | FloatArray) -> FloatArray:
+def _numbers(n_groups: int) -> str:
+    return "a pair of non-negative numbers" if n_groups == 2 else f"{n_groups} non-negative numbers"
+
+
+def _read_weights(weights: Sequence[float] | FloatArray, n_groups: int) -> FloatArray:
     try:
-        pair = np.asarray(weights, dtype=float)
+        found = np.asarray(weights, dtype=float)
     except (TypeError, ValueError):
-        pair = np.empty(0)
-    if pair.shape != (2,) or not np.isfinite(pair).all() or (pair < 0.0).any() or not pair.any():
+        found = np.empty(0)
+    if found.shape != (n_groups,) or not np.isfinite(found).all() or (found < 0.0).any() or not found.any():
         raise InputError(
             "bad-option",
-            "`weights` must be a name or a pair of non-negative numbers, one per group and not both zero, got "
-            f"{weights!r}.",
+            f"`weights` must be a name or {_numbers(n_groups)}, one per group and not "
+            f"{'both' if n_groups == 2 else 'all'} zero, got {weights!r}.",
         )
-    return pair
+    return found
 
 
 def _unit(q: FloatArray) -> FloatArray:
-    unit: FloatArray = q / np.hypot(*q)
+    unit: FloatArray = q / np.hypot.reduce(q)
     return unit

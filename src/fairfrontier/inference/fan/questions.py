@@ -8,8 +8,8 @@ from ...arrays import FloatArray, IntArray
 from ...data.algorithms import Algorithms
 from ...data.groups import MOST_TOGETHER, MOST_WITH_REFERENCE, check_reference, too_many_together
 from ...data.reading import Label
-from ...fit import Fit
-from ...frontier.criteria import CriteriaRows, risk_rows
+from ...fit import Fit, predicted
+from ...frontier.criteria import CriteriaRows
 from .evidence import combine_joint, joint_evidence
 from .result import JointLDATests, judge_jointly
 
@@ -54,9 +54,8 @@ def joint_lda_tests(
 
 def _all_rows(fit: Fit) -> list[CriteriaRows]:
     """The rows of each repetition with the groups' risks as criteria."""
-    s, bounds = fit.sample, fit.bounds
     return [
-        risk_rows(own.l0, own.dl, t, s.group, s.weight, clusters=s.clusters, lower=bounds.lower, upper=bounds.upper)
+        predicted(fit.sample, own, t, fit.bounds, rules=fit.rules).rows
         for own, t in zip(fit.losses, fit.nuisance.predictions, strict=True)
     ]
 
