@@ -364,7 +364,7 @@ SCORED = {"--decision": None, "--score": "score"}
             "--positive 'u' needs an outcome of two values; --outcome 'kind' has 3: ",
         ),
         ({"--decision": "score"}, "--decision 'score' must lie in [0, 1]; "),
-        ({"--group": "kind"}, "An audit of --group 'kind' compares two groups, but there are 3: "),
+        ({"--group": "kind", "--capacity": "0.2"}, "An audit with --capacity compares two groups, but there are 3: "),
         ({"--groups": "f"}, "--groups must be two or more different labels"),
         ({"--groups": "f,x"}, "--groups names 'x', but the groups in --group 'sex' are 'm' ("),
         ({"--group": "kind", "--groups": "u,u"}, "--groups must be two or more different labels"),
