@@ -115,9 +115,8 @@ class _Programme:
             parts.append(np.concatenate([np.zeros(r), [1.0, -sign]])[None])
             limits.append(np.array([widest]))
         total = np.concatenate([np.ones(r), [0.0, 0.0]])[None]
-        free = [(0.0, None)] * r + [(None, None)] * 2
-        if not self.bottom:
-            free[-1] = (float(C.min()) - 1.0, float(C.min()))
+        lowest = (None, None) if self.bottom else (float(C.min()) - 1.0, float(C.min()))
+        free: list[tuple[float | None, float | None]] = [*([(0.0, None)] * r), (None, None), lowest]
         found = linprog(cost, np.vstack(parts), np.concatenate(limits), total, [1.0], bounds=free, method="highs-ds")
         marginal = -np.asarray(found.ineqlin.marginals)  # >= 0
         p = marginal[: self.n] - marginal[self.n : 2 * self.n] + (0.0 if first else 1.0 / self.n)
