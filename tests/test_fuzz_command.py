@@ -126,7 +126,7 @@ def check_written(case, done, before, after):
             header = pd.read_csv(case.out / name, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0]
             assert header.is_unique, list(header)
             assert len(pd.read_csv(case.out / name)) or name in others
-            assert name != "tables/algorithms.csv" or len(header) == (14 if two else 8), list(header)
+            assert name != "tables/algorithms.csv" or len(header) == (16 if two else 8), list(header)
     shown = any(a["verdict"] == "lda-shown" for a in record["algorithms"])
     assert (done.exit_code == 3) == (shown and "lda" in case.words)
 
