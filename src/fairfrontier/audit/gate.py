@@ -10,7 +10,7 @@ from ..data.messages import did_you_mean, shown
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from ..inference.lda.result import Verdict
+    from ..inference.lda.answer import Verdict
     from ..report.joint_record import GroupsRecord
     from ..report.record import Record
 

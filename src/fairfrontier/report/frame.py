@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from ..data.result import Plain, PlainDict
 from ..data.result import plain as plain_value
-from ..inference.lda.result import Verdict
+from ..inference.lda.answer import Verdict
 from .origin import Data, LearnerRecord, RequestRecord, Settings
 from .values import Count, Level, Limits, Pair, Polygon, PValue, Rates, Share, Texts
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ..inference.lda.result import Verdict
+from ..inference.lda.answer import Verdict
 from .frame import Frame, Plane
 from .record import OtherRuns
 from .values import Count, Interval, Limits, Pair, Polygon, Positive, PValue, Rates, Share, Texts

@@ -16,8 +16,8 @@ from ..frontier.support import Position
 from ..inference.distance.estimates import Method as DistanceMethod
 from ..inference.group_skew import Method as SkewMethod
 from ..inference.group_skew import SkewVerdict
+from ..inference.lda.answer import Verdict
 from ..inference.lda.evidence import Method as LDAMethod
-from ..inference.lda.result import Verdict
 from .frame import Frame, Plane
 from .values import Count, Interval, Limits, Pair, Polygon, Positive, PValue, Rates, Share, Texts, Triple
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ..data.number_formats import p_value_text, share_text
 from ..data.reading import Label
-from ..inference.lda.result import Verdict
+from ..inference.lda.answer import Verdict
 from .frame import Run
 from .joint_record import GroupsRecord, JointAlgorithmRecord
 from .record import AlgorithmRecord, Record

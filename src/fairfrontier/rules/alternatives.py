@@ -21,7 +21,8 @@ from ..errors import InputError, NotShownWarning
 from ..frontier.attainable import Attainable
 from ..frontier.support import group_means
 from ..inference.distance.estimates import read_metric
-from ..inference.lda.result import LDATest, Verdict
+from ..inference.lda.answer import Verdict
+from ..inference.lda.result import LDATest
 from ..inference.lda.witness import critical, forms, gains, gains_of
 from .classifier import FrontierRule
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,15 +12,16 @@ from ...arrays import FloatArray
 from ...data.checks import check_alpha
 from ...data.number_formats import confidence_text
 from ...data.reading import Label
-from ...data.result import ExplainedResult, PlainDict, ResultsByName, labels, plain_items
-from ..lda.result import VERDICTS, Verdict
+from ...data.result import PlainDict, labels, plain_items
+from ..lda.answer import LDAAnswer, LDAAnswers, gains_in_words
+from ..lda.evidence import Method
 from ..p_values import holm
 from .evidence import JointEvidence
 from .witness import JointWitness
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class JointLDATest(ExplainedResult):
+class JointLDATest(LDAAnswer):
     """Result of testing whether an algorithm has a less discriminatory alternative for several groups together.
 
     An alternative is a rule that is no worse for any group and whose range of risks (the largest less the smallest) is
@@ -48,11 +48,7 @@ class JointLDATest(ExplainedResult):
     p_value_adjusted: float
     tested_together: int = 1
     bounded: bool = False
-
-    @property
-    def risk(self) -> FloatArray:
-        """The algorithm's risks (K,) by group."""
-        return self.evidence.risk
+    capacity: float | None = None
 
     @property
     def range(self) -> float:
@@ -76,11 +72,24 @@ class JointLDATest(ExplainedResult):
         return slack / error if error > 0.0 else float(np.copysign(np.inf, slack)) if slack else 0.0
 
     @property
-    def verdict(self) -> Verdict:
-        """One of three outcomes, never merged; an alternative is claimed on the adjusted p-value."""
-        if self.reject:
-            return "lda-shown"
-        return "not-comparable" if self.evidence.feasibility_p_value <= self.alpha else "no-evidence"
+    def method(self) -> Method:
+        """Always "robust": no other test of more than two groups is made."""
+        return "robust"
+
+    @property
+    def robust_p_value(self) -> float:
+        """The p-value itself, under the name that it has for two groups."""
+        return self.p_value
+
+    @property
+    def robust_p_value_adjusted(self) -> float:
+        """The adjusted p-value, under the name that it has for two groups."""
+        return self.p_value_adjusted
+
+    @property
+    def deciding_p_value(self) -> float:
+        """The adjusted p-value."""
+        return self.p_value_adjusted
 
     @property
     def witness(self) -> JointWitness | None:
@@ -94,15 +103,7 @@ class JointLDATest(ExplainedResult):
         pairs = zip(self.groups, self.evidence.best_p_value.tolist(), strict=True)
         return tuple(label for label, p in pairs if p <= level)
 
-    @property
-    def gain_bound(self) -> float | None:
-        """Largest gain in the mean of the risks with ``gain_weights`` with which the data are compatible.
-
-        Only for "no-evidence", and if the learner is consistent; None also if the algorithm does better for a group
-        than the learner's best rule.
-        """
-        if self.verdict != "no-evidence" or self.better_for:
-            return None
+    def _largest_gain(self) -> float:
         return self.evidence.gain_bound(self.alpha)
 
     @property
@@ -150,10 +151,6 @@ class JointLDATest(ExplainedResult):
             }
         return plain_items(self._facts() | more)
 
-    def to_json(self) -> str:
-        """`to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
-
     def to_frame(self) -> pd.DataFrame:
         """One row per group: risk, selection rate, and what the witness changes where there is one."""
         columns: dict[str, object] = {"risk": self.risk, "selection rate": self.selection_rate}
@@ -189,74 +186,32 @@ class JointLDATest(ExplainedResult):
             f"{adjusted if self.tested_together > 1 else ''}; {e.n_rules:,} rules tested in {e.n_cells:,} cells"
             + ("." if e.finished else f", as many as the budget allows; finer cells might gain {e.loss:.1f} s.e."),
             *self._finding(),
-            *self._learner(),
+            *self._better(),
             '"Less discriminatory" means that differences in expected loss are no wider, not equal selection rates: '
             "evidence, not a legal finding. It presumes that outcomes are measured alike in all groups and known for "
             "all rows, and is optimistic about an algorithm that was trained on these rows.",
         ]
 
-    def _finding(self) -> list[str]:
-        if self.verdict == "lda-shown":
-            return [
-                f"A rule that is no worse for any group and has no wider {self.aim} exists.",
-                _describe(self.evidence.witness, self.groups, self.reference, self.alpha),
-            ]
-        if self.verdict == "not-comparable":
-            t = self.evidence.feasibility_t
-            far = f"by {t:.1f} standard errors" if np.isfinite(t) else "in a direction in which nothing varies"
-            return [
-                "The comparison does not apply: the algorithm's risks lie outside the estimated feasible set, "
-                f"{far} (p-value {self.evidence.feasibility_p_value:.4f}). Either the learner is too weak to reach "
-                "them or the algorithm uses information outside the covariates"
-                + (", or the bounds on the chance of being selected exclude it" if self.bounded else "")
-                + "; try a stronger learner, or add the algorithm's own score as a covariate. This shows neither an "
-                "alternative nor its absence."
-            ]
-        nothing = "No evidence of one. This does not show that none exists"
-        if self.gain_bound is None:
-            return [f"{nothing}."]
-        weights = ", ".join(
-            f"{weight:.2f} ({label})" for label, weight in zip(self.groups, self.gain_weights.tolist(), strict=True)
-        )
+    def _shown(self) -> list[str]:
         return [
-            f"{nothing}: if the learner is consistent, the data are compatible with a reduction of at most "
-            f"{self.gain_bound:.4f} ({confidence_text(self.alpha)} bound) in the mean of the risks weighted {weights}."
+            f"A rule that is no worse for any group and has no wider {self.aim} exists.",
+            _describe(self.evidence.witness, self.groups, self.reference, self.alpha),
         ]
-
-    def _learner(self) -> list[str]:
-        if not (better := self.better_for):
-            return []
-        return [
-            f"For group {' and for group '.join(map(str, better))} the algorithm does better than the learner's best "
-            "rule, beyond chance: the learner is too weak, or the algorithm uses information outside the covariates."
-        ]
-
-    def _verdict(self) -> str:
-        return VERDICTS[self.verdict]
 
 
 def _describe(w: JointWitness, groups: tuple[Label, ...], reference: Label | None, alpha: float) -> str:
     others = [label for label in groups if label != reference]
     widths = ["the range"] if reference is None else [f"the gap of group {label}" for label in others]
-    names = [*(f"group {label}" for label in groups), *widths]
-    gains = ", ".join(
-        f"{name} {gain:+.4f} (at least {bound:+.4f})"
-        for name, gain, bound in zip(names, w.gain.tolist(), w.lower_bounds(alpha).tolist(), strict=True)
-    )
     kind = "one rule" if len(w.shares) == 1 else f"a lottery between {len(w.shares)} rules"
-    status = (
-        "all bounds clear zero, so this alternative counts as confirmed"
-        if w.confirmed(alpha)
-        else "existence is shown, this particular alternative is not yet confirmed"
-    )
     return (
-        f"An alternative, {kind}, chosen by predictions. Gains: {gains}; {status}. The bounds "
+        f"An alternative, {kind}, chosen by predictions. "
+        f"{gains_in_words(w, w.gain, [*(f'group {label}' for label in groups), *widths], alpha)} The bounds "
         f"({confidence_text(alpha)}, all together) are those of a rule named beforehand; this one is shown because the "
         "test rejected on the same rows."
     )
 
 
-class JointLDATests(ResultsByName[JointLDATest]):
+class JointLDATests(LDAAnswers[JointLDATest]):
     """Results for several algorithms tested together, by name."""
 
     __slots__ = ()
@@ -278,12 +233,6 @@ class JointLDATests(ResultsByName[JointLDATest]):
 
     def _frame(self) -> pd.DataFrame:
         return self.to_frame()
-
-    def _facts(self) -> dict[str, object]:
-        return {
-            str(name): f"{test.verdict}, p-value {test.p_value:.4g} (adjusted {test.p_value_adjusted:.4g})"
-            for name, test in self.items()
-        }
 
 
 def judge_jointly(

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ...arrays import FloatArray
-from ...data.result import Result
 from ...frontier.criteria import STILL, CriteriaRows, Standing
 from ...frontier.fan import Fan
+from ..lda.witness import Alternative
 from .cells import Cells
 from .forms import draw_largest
 
@@ -21,7 +21,7 @@ SMALL_SHARE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class JointWitness(Result):
+class JointWitness(Alternative):
     """An alternative for several groups, with what the data say about it.
 
     ``directions`` (L, K) and ``shares`` (L,): the rules of the mixture, each best for these weights of the groups, and
@@ -40,11 +40,6 @@ class JointWitness(Result):
     draws: FloatArray
 
     @property
-    def heading(self) -> str:
-        """One line that says what this is."""
-        return "An alternative that improves on the algorithm"
-
-    @property
     def gain(self) -> FloatArray:
         """Estimated gains (K + V,): in each group's risk, then in each width."""
         return self._smallest(self.slack)
@@ -58,10 +53,6 @@ class JointWitness(Result):
         reach = np.quantile(self.draws, 1.0 - alpha, method="inverted_cdf")
         return self._smallest(self.slack - reach * self.error)
 
-    def confirmed(self, alpha: float) -> bool:
-        """Whether all lower bounds clear zero."""
-        return bool((self.lower_bounds(alpha) > 0.0).all())
-
     def _smallest(self, values: FloatArray) -> FloatArray:
         n_widths = int(self.widths.max()) + 1
         return np.array([*values[self.widths < 0], *(values[self.widths == v].min() for v in range(n_widths))])
@@ -73,6 +64,7 @@ class JointWitness(Result):
             "risk": self.risk,
             "gain": self.gain,
             "selection_rate": self.selection_rate,
+            "selection_ratio": self.selection_ratio,
         }
 
 

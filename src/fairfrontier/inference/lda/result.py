@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -15,24 +13,18 @@ from ...data.checks import check_level
 from ...data.notebook import COLOURS, GREEN, ORANGE, Picture
 from ...data.number_formats import confidence_text
 from ...data.reading import Label
-from ...data.result import ExplainedResult, PlainDict, ResultsByName, axes_of, labels, plain_items
+from ...data.result import PlainDict, axes_of, labels, plain_items
 from ...frontier.rule_class import RulesName
 from ..aware.groups import GroupTest
 from ..p_values import critical_value, critical_value_error, holm
+from .answer import LDAAnswer, LDAAnswers, gains_in_words
 from .evidence import Evidence, Method
 from .learner_check import LearnerCheck
 from .witness import Witness, selection_ratio
 
-Verdict = Literal["lda-shown", "no-evidence", "not-comparable"]
-VERDICTS: dict[Verdict, str] = {
-    "lda-shown": "A less discriminatory alternative is shown to exist.",
-    "no-evidence": "No evidence of a less discriminatory alternative.",
-    "not-comparable": "No verdict: the algorithm's risks lie outside the estimated feasible set.",
-}
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LDATest(ExplainedResult):
+class LDATest(LDAAnswer):
     """Result of testing whether an algorithm has a less discriminatory alternative (LDA).
 
     The null hypothesis is that there is none. ``verdict`` is one of
@@ -75,11 +67,6 @@ class LDATest(ExplainedResult):
     learner_check: LearnerCheck | None = None
     sequential: bool = False
     rules: RulesName = "group-blind"
-
-    @property
-    def risk(self) -> FloatArray:
-        """The algorithm's risks (2,)."""
-        return self.evidence.risk
 
     @property
     def statistic(self) -> float:
@@ -127,27 +114,16 @@ class LDATest(ExplainedResult):
         return critical_value_error(self.draws, self.alpha)
 
     @property
-    def verdict(self) -> Verdict:
-        """One of three outcomes, never merged; an LDA is claimed on the adjusted robust p-value."""
-        if self.robust_p_value_adjusted <= self.alpha:
-            return "lda-shown"
-        return "not-comparable" if self.evidence.feasibility_p_value <= self.alpha else "no-evidence"
+    def deciding_p_value(self) -> float:
+        """The adjusted p-value of the robust test, whatever the ``method``."""
+        return self.robust_p_value_adjusted
 
     @property
     def witness(self) -> Witness | None:
         """A rule, or mixture of two, that improves on the algorithm; None unless an LDA is shown."""
         return self.evidence.witness if self.verdict == "lda-shown" else None
 
-    @property
-    def gain_bound(self) -> float | None:
-        """Largest improvement with which the data are compatible, if the learner is consistent; for "no-evidence" only.
-
-        No alternative lowers the average of the two risks, weighted by ``gain_weights``, by more than this
-        (level 1 - alpha). None also if the algorithm is better for a group than the learner's best rule: then the
-        learner misses signal, and what it cannot find bounds nothing.
-        """
-        if self.verdict != "no-evidence" or self.better_for:
-            return None
+    def _largest_gain(self) -> float:
         return self.evidence.gain_bound.upper(self.alpha) / float(np.abs(self.evidence.gain_bound.direction).sum())
 
     @property
@@ -163,20 +139,10 @@ class LDATest(ExplainedResult):
         return weights
 
     @property
-    def selection_ratio(self) -> float | None:
-        """Smaller selection rate over the larger one, or None for risks without decisions."""
-        return None if self.selection_rate is None else selection_ratio(self.selection_rate)
-
-    @property
-    def limits(self) -> str:
-        """What limits the rules that the algorithm is compared with, in words; empty if nothing does."""
-        capacity = [] if self.capacity is None else [f"at most {100 * self.capacity:.4g}% of people selected"]
-        return ", ".join(capacity + ["bounds on the chance of being selected"] * self.bounded)
-
-    @property
     def by_group(self) -> tuple[GroupTest, ...]:
         """Tests of single groups, among rules that see the group without a capacity; else none."""
-        return self.evidence.by_group
+        found: tuple[GroupTest, ...] = self.evidence.by_group
+        return found
 
     @property
     def compared_with(self) -> str:
@@ -241,10 +207,6 @@ class LDATest(ExplainedResult):
             }
         return plain_items(self._facts() | more)
 
-    def to_json(self) -> str:
-        """`to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
-
     @property
     def heading(self) -> str:
         """The question that is answered."""
@@ -292,62 +254,22 @@ class LDATest(ExplainedResult):
     def _proven(self) -> str:
         return ", folds in sequence: proven for any learner" if self.sequential and self.method == "robust" else ""
 
-    def _finding(self) -> list[str]:
-        """Sentences on the verdict."""
-        if self.verdict == "lda-shown":
-            basis = "" if self.rules == "group-blind" else " and the group"
-            shown = (
-                f"Shown: some rule based on the covariates used here{basis} is no worse for either group and no "
-                "less "
-                "fair, and better in at least one of these respects."
-            )
-            return [shown, *([] if (w := self.witness) is None else _describe(w, self.groups, self.alpha))]
-        if self.verdict == "not-comparable":
-            t = self.evidence.feasibility_t
-            far = f"by {t:.1f} standard errors" if np.isfinite(t) else "in a direction in which nothing varies"
-            return [
-                "The comparison does not apply: the algorithm's risks lie outside the estimated feasible set, "
-                f"{far} (p-value {self.evidence.feasibility_p_value:.4f}). Either the learner is too weak to reach "
-                "them or the algorithm uses information outside the covariates"
-                + (f", or the limits set on the rules ({limits}) exclude it" if (limits := self.limits) else "")
-                + "; try a stronger learner, or add the "
-                "algorithm's own score as a covariate. This shows neither an alternative nor its absence."
-            ]
-        if self.gain_bound is None:
-            return ["No evidence of one. This does not show that none exists."]
-        (r, b), weights = self.groups, self.gain_weights
-        return [
-            "No evidence of one. This does not show that none exists: if the learner is consistent, the data are "
-            f"compatible with a reduction of at most {self.gain_bound:.4f} ({confidence_text(self.alpha)} bound) in "
-            f"the average of the two risks weighted {weights[0]:.2f} ({r}) to {weights[1]:.2f} ({b})."
-        ]
+    def _shown(self) -> list[str]:
+        basis = "" if self.rules == "group-blind" else " and the group"
+        shown = (
+            f"Shown: some rule based on the covariates used here{basis} is no worse for either group and no less "
+            "fair, and better in at least one of these respects."
+        )
+        return [shown, *([] if (w := self.witness) is None else _describe(w, self.groups, self.alpha))]
 
     def learner_sentences(self) -> list[str]:
         """Say whether the learner is good enough for this algorithm; nothing for risks without decisions."""
         if self.learner_check is None:
             return []
-        lines = self.learner_check.sentences()
-        if better := self.better_for:
-            lines.append(
-                f"For group {' and for group '.join(map(str, better))} the algorithm does better than the learner's "
-                "best rule, beyond chance: the learner is too weak, or the algorithm uses information outside the "
-                "covariates"
-                + (f", or the limits set on the rules ({limits}) exclude it" if (limits := self.limits) else "")
-                + "."
-                + (" So no bound is given on what an alternative can gain." if self.verdict == "no-evidence" else "")
-            )
-        return lines
-
-    def _adjusted_text(self, value: float, adjusted: float) -> str:
-        if self.tested_together == 1:
-            return f"{value:.4f}"
-        return f"{value:.4f} ({adjusted:.4f} after adjusting for {self.tested_together} tests)"
+        return [*self.learner_check.sentences(), *self._better()]
 
     def _robust_text(self) -> str:
         return self._adjusted_text(self.robust_p_value, self.robust_p_value_adjusted)
-
-    def _verdict(self) -> str:
-        return VERDICTS[self.verdict]
 
     def _picture(self) -> Picture:
         plane = Picture(axes_of(self.groups)).points(self.risk[None], ORANGE, self.name)
@@ -355,12 +277,7 @@ class LDATest(ExplainedResult):
 
 
 def _describe(w: Witness, groups: tuple[Label, Label], alpha: float) -> list[str]:
-    level = confidence_text(alpha)
-    bounds = w.lower_bounds(alpha)
     names = (f"group {groups[0]}", f"group {groups[1]}", "the gap")
-    gains = ", ".join(
-        f"{name} {gain:+.4f} (at least {bound:+.4f})" for name, gain, bound in zip(names, w.gain, bounds, strict=True)
-    )
     kind = (
         f"{w.shares[0]:.0%} of the decisions about group {w.changed} by a rule learned for it, all else as now"
         if w.changed is not None
@@ -368,16 +285,11 @@ def _describe(w: Witness, groups: tuple[Label, Label], alpha: float) -> list[str
         if len(w.shares) == 1
         else f"a lottery between two rules ({w.shares[0]:.0%} and {w.shares[1]:.0%})"
     )
-    status = (
-        ("all three bounds clear zero" if w.changed is None else "the bounds of what changes clear zero")
-        + ", so this alternative counts as confirmed"
-        if w.confirmed(alpha)
-        else "existence is shown, this particular alternative is not yet confirmed"
-    )
+    clear = "all three bounds clear zero" if w.changed is None else "the bounds of what changes clear zero"
     return [
-        f"An alternative, {kind}. Gains: {gains}; {status}. With {level} confidence the bounds of all rules that might "
-        "have been chosen hold together. The estimated gains tend to be overstated, as this rule was chosen, and is "
-        "shown, because of the same rows.",
+        f"An alternative, {kind}. {gains_in_words(w, w.gain, names, alpha, clear)} With {confidence_text(alpha)} confidence "
+        "the bounds of all rules that might have been chosen hold together. The estimated gains tend to be overstated, "
+        "as this rule was chosen, and is shown, because of the same rows.",
         _rates("The alternative", w.selection_rate, groups),
     ]
 
@@ -389,15 +301,10 @@ def _rates(who: str, rates: FloatArray, groups: tuple[Label, Label]) -> str:
     )
 
 
-class LDATests(ResultsByName[LDATest]):
+class LDATests(LDAAnswers[LDATest]):
     """Results for several algorithms tested on the same draws, by name."""
 
     __slots__ = ()
-
-    @property
-    def heading(self) -> str:
-        """The question that is answered."""
-        return "Is there a less discriminatory alternative?"
 
     def at(self, alpha: float) -> LDATests:
         """The same evidence judged at another level."""
@@ -423,12 +330,6 @@ class LDATests(ResultsByName[LDATest]):
 
     def _frame(self) -> pd.DataFrame:
         return self.to_frame()[["verdict", "statistic", "critical_value", "p_value", "p_value_adjusted"]]
-
-    def _facts(self) -> dict[str, object]:
-        return {
-            str(name): f"{test.verdict}, p-value {test.p_value:.4g} (adjusted {test.p_value_adjusted:.4g})"
-            for name, test in self.items()
-        }
 
     def _picture(self) -> Picture | None:
         plane = None

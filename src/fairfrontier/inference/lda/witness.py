@@ -127,8 +127,34 @@ def largest_smallest(values: FloatArray) -> tuple[Mixture, float]:
     return found, best
 
 
+class Alternative(Result):
+    """A rule, or mixture of rules, that improves on an algorithm for any number of groups, with bounds of its gains."""
+
+    __slots__ = ()
+
+    selection_rate: FloatArray
+
+    def lower_bounds(self, alpha: float) -> FloatArray:
+        """Lower confidence bounds for all gains together, of level 1 - alpha: risks first, then what must not grow."""
+        raise NotImplementedError
+
+    @property
+    def heading(self) -> str:
+        """One line that says what this is."""
+        return "An alternative that improves on the algorithm"
+
+    @property
+    def selection_ratio(self) -> float:
+        """Smallest selection rate over the largest."""
+        return selection_ratio(self.selection_rate)
+
+    def confirmed(self, alpha: float) -> bool:
+        """Whether all lower bounds clear zero."""
+        return bool((self.lower_bounds(alpha) > 0.0).all())
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Witness(Result):
+class Witness(Alternative):
     """An alternative inside the improvement set of an algorithm, with what the data say about it.
 
     ``gain`` (3,): estimated gains for the first group, the second group and in the gap. ``directions`` and ``shares``
@@ -148,16 +174,6 @@ class Witness(Result):
     largest: FloatArray
     largest_absolute: FloatArray
     changed: Label | None = None
-
-    @property
-    def heading(self) -> str:
-        """One line that says what this is."""
-        return "An alternative that improves on the algorithm"
-
-    @property
-    def selection_ratio(self) -> float:
-        """Smaller selection rate over the larger one."""
-        return selection_ratio(self.selection_rate)
 
     def _facts(self) -> dict[str, object]:
         return {
