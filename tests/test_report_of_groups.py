@@ -415,7 +415,9 @@ def test_groups_that_cannot_be():
 def test_the_page_is_small_and_says_what_the_record_says(audit, path):
     page = path.read_text(encoding="utf-8")
     assert len(page.encode()) < 6_000_000
-    assert page.index('id="answer"') < page.index('id="pairs"') < page.index('id="picture"')
+    places = [page.index(f'id="{name}"') for name in ("answer", "points", "pairs", "picture")]
+    assert places == sorted(places)
+    np.testing.assert_array_equal([p.risk for p in audit.record.points], audit.frontier.points_.to_numpy()[:, :3])
     assert 'id="questions"' not in page
     assert "no worse for any of the 3 groups and has no wider a range of risks" in page
 

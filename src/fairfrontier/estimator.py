@@ -834,11 +834,12 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         held_out: bool = False,
         randomised: bool = False,
         threshold: float | None = None,
-        test: LDATest | None = None,
+        test: LDATest | JointLDATest | None = None,
     ) -> Alternatives:
-        """Find rules of the frontier that are estimated to improve on an algorithm for both groups and in the gap.
+        """Find rules of the frontier that are estimated to improve on an algorithm for all groups and in the gap.
 
         Whether an improvement is shown is another question, which the robust test answers: the result has its verdict.
+        With more than two groups the gap is the range of the risks, and there is no capacity.
 
         Parameters
         ----------
@@ -853,7 +854,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             on the other half, which no choice has seen. The rules themselves always learn from all rows.
         randomised, threshold
             As in `test_lda`.
-        test : LDATest, optional
+        test : LDATest or JointLDATest, optional
             The test of these decisions, if it was made before, with the same ``capacity``; adjusted p-values of several
             algorithms tested together stay adjusted. Default: `test_lda` with the robust method, for all rows.
 
@@ -877,7 +878,10 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         """
         fit, algorithms = self._ask(decisions, None, randomised, threshold)
         check_sought(fit, algorithms, n)
-        if test is None:
+        jointly = questions.asked_jointly(fit, method="robust", directions=None, kinks=True, capacity=capacity)
+        if test is None and jointly:
+            test = joint_lda_tests(fit, algorithms)[algorithms.names[0]]
+        elif test is None:
             test = questions.lda_tests(fit, algorithms, capacity=capacity)[algorithms.names[0]]
         return alternatives(self._rules(), algorithms, n, test, capacity=capacity, held_out=held_out)
 

@@ -113,9 +113,9 @@ def check_directions(q: ArrayLike, n_groups: int = 2) -> FloatArray:
     return directions
 
 
-def check_risks(e: ArrayLike) -> FloatArray:
-    """Return risk pairs as a float array (k, 2); a single pair becomes (1, 2)."""
-    return _tuples(e, "bad-risks", "Risk pairs", nonzero=False)
+def check_risks(e: ArrayLike, n_groups: int = 2) -> FloatArray:
+    """Return risks as a float array (k, G), by default pairs; a single point becomes (1, G)."""
+    return _tuples(e, "bad-risks", "Risk pairs" if n_groups == 2 else "Risks", nonzero=False, n=n_groups)
 
 
 def check_bounds(lower: ArrayLike | None, upper: ArrayLike | None, n: int) -> tuple[FloatArray, FloatArray]:

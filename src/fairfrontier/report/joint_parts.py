@@ -31,6 +31,7 @@ from .basis import (
 from .findings import JointFindings
 from .joint_record import (
     GroupLine,
+    GroupsPoint,
     GroupsRecord,
     JointAlgorithmRecord,
     JointLDARecord,
@@ -70,6 +71,7 @@ def make_groups_record(
         data=data(ff, audit.source),
         learner=learner(ff),
         algorithms=algorithms,
+        points=points_of(ff),
         pairs=tuple(pair_record(own, findings, labels, algorithms) for labels, own in findings.pairs.items()),
         pair_tests=len(findings.pairs) * len(findings.tests),
         without_pairs=findings.without_pairs,
@@ -195,6 +197,16 @@ def lda(test: JointLDATest) -> JointLDARecord:
             shares=numbers(w.shares),
             confirmed=w.confirmed(test.alpha),
         ),
+    )
+
+
+def points_of(ff: FairFrontier) -> tuple[GroupsPoint, ...]:
+    """The best points of the groups and the fairest point."""
+    table = ff.points_
+    risks = table.to_numpy()[:, : len(ff.groups_)]
+    return tuple(
+        GroupsPoint(name=str(name), risk=numbers(risk), range=float(np.ptp(risk)))
+        for name, risk in zip(table.index, risks, strict=True)
     )
 
 

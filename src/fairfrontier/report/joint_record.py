@@ -143,6 +143,18 @@ class JointAlgorithmRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupsPoint:
+    """A point that rules attain, found by predictions."""
+
+    name: str
+    """Whom it is best for, or that it is the fairest: the one with the smallest range of risks."""
+    risk: Numbers
+    """Its risks by outcomes."""
+    range: float
+    """Largest risk less the smallest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PairAlgorithmRecord:
     """What the test of two of the groups says about an algorithm."""
 
@@ -186,6 +198,8 @@ class GroupsRecord(Frame):
     """The group to which gaps and ratios of the groups' lines refer: the reference, otherwise the largest group."""
     algorithms: tuple[JointAlgorithmRecord, ...]
     """The algorithms, that of --decision or --score first; empty if none was given."""
+    points: tuple[GroupsPoint, ...]
+    """The best points of the groups and the fairest point."""
     pairs: tuple[PairRecord, ...]
     """All pairs of groups, or all with the reference; empty if the learner's predictions do not serve pairs."""
     pair_tests: Count

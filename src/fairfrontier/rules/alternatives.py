@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..errors import InputError, NotShownWarning
 from ..frontier.attainable import Attainable
 from ..frontier.support import group_means
 from ..inference.distance.estimates import read_metric
-from ..inference.lda.answer import Verdict
+from ..inference.lda.answer import LDAAnswer, Verdict
 from ..inference.lda.result import LDATest
 from ..inference.lda.witness import critical, forms, gains, gains_of
 from .classifier import FrontierRule
@@ -39,22 +39,23 @@ NOT_SHOWN: Mapping[Verdict, str] = {
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Alternatives(ExplainedResult):
-    """Rules of the frontier that are estimated to improve on an algorithm for both groups and in the gap.
+    """Rules of the frontier that are estimated to improve on an algorithm for all groups and in the gap.
 
-    ``table`` has one line per rule, in order of direction. ``risk`` (2,) are the algorithm's own risks and
-    ``selection_rates`` (2,) the shares that it selects; ``directions`` (k, 2) those of the rules. ``test`` is the test
-    behind them: unless its verdict is "lda-shown", the rules are estimates of improvements, and none is shown.
+    ``table`` has one line per rule, in order of direction. ``risk`` (G,) are the algorithm's own risks and
+    ``selection_rates`` (G,) the shares that it selects; ``directions`` (k, G) those of the rules. ``test`` is the test
+    behind them: unless its verdict is "lda-shown", the rules are estimates of improvements, and none is shown. With
+    more than two groups the gap is the range of the risks, and rules are chosen from a menu of weights.
     """
 
     name: str
-    groups: tuple[Label, Label]
+    groups: tuple[Label, ...]
     risk: FloatArray
     selection_rates: FloatArray
     group_shares: FloatArray
     directions: FloatArray
     table: pd.DataFrame
     evaluated: str
-    test: LDATest
+    test: LDAAnswer
     _make_rule: Callable[[FloatArray], FrontierRule] = field(compare=False)
 
     def __len__(self) -> int:
@@ -69,7 +70,12 @@ class Alternatives(ExplainedResult):
     @property
     def p_value(self) -> float:
         """P-value of the robust test on which the verdict rests, adjusted if algorithms were tested together."""
-        return self.test.robust_p_value_adjusted
+        return self.test.deciding_p_value
+
+    @property
+    def width(self) -> str:
+        """What besides the risks is improved: the gap of two groups, the range of more."""
+        return width_of(self.groups)
 
     def rule(self, number: int) -> FrontierRule:
         """Return the rule of one line of the table, learned from all rows and ready to be deployed."""
@@ -85,11 +91,11 @@ class Alternatives(ExplainedResult):
         Parameters
         ----------
         preference : str, optional
-            "fairest" (the default: smallest gap), "rawlsian" (smallest risk of the group worse off), "utilitarian"
-            (smallest sum of the two risks), "population" (risks weighted by the groups' shares), "best-for:<label>",
+            "fairest" (the default: smallest gap), "rawlsian" (smallest risk of the group worst off), "utilitarian"
+            (smallest sum of the risks), "population" (risks weighted by the groups' shares), "best-for:<label>",
             "largest-smallest-gain" or "most-similar" (most decisions as now).
-        nearest : pair, optional
-            Instead: the rule whose risks are nearest to this pair, a metric projection on the improving part of the
+        nearest : numbers, one per group, optional
+            Instead: the rule whose risks are nearest to these, a metric projection on the improving part of the
             frontier.
         metric
             Distance for ``nearest``, as for `FairFrontier.distance_to_fairest`.
@@ -121,9 +127,9 @@ class Alternatives(ExplainedResult):
             found = f"all {len(self)} found are flagged; flagged=True allows them" if len(self) else "none was found"
             raise InputError("bad-option", f"There is no alternative to choose from: {found}.")
         if nearest is not None:
-            target = check_risks(nearest)
+            target = check_risks(nearest, len(self.groups))
             if len(target) != 1:
-                raise InputError("bad-risks", f"`nearest` must be one risk pair, got {len(target)}.")
+                raise InputError("bad-risks", f"`nearest` must be one point, a risk per group, got {len(target)}.")
             distance = read_metric(metric).between
             cost = np.array([float(distance(pair, target[0])) for pair in self.risks])
         else:
@@ -132,19 +138,19 @@ class Alternatives(ExplainedResult):
 
     @property
     def risks(self) -> FloatArray:
-        """Estimated risk pairs (k, 2)."""
+        """Estimated risks (k, G)."""
         return self.table[[f"risk {label}" for label in self.groups]].to_numpy()
 
     def _cost(self, preference: str) -> FloatArray:
-        risks, (r, b) = self.risks, self.groups
+        risks, range_now = self.risks, np.ptp(self.risk)
+        gained = np.column_stack([self.risk - risks, range_now - np.ptp(risks, axis=1)])
         costs: dict[str, FloatArray] = {
-            "fairest": np.abs(risks[:, 0] - risks[:, 1]),
+            "fairest": np.ptp(risks, axis=1),
             "rawlsian": risks.max(axis=1),
             "utilitarian": risks.sum(axis=1),
             "population": risks @ self.group_shares,
-            f"best-for:{r}": risks[:, 0],
-            f"best-for:{b}": risks[:, 1],
-            "largest-smallest-gain": -gains(risks, self.risk).min(axis=1),
+            **{f"best-for:{label}": risks[:, j] for j, label in enumerate(self.groups)},
+            "largest-smallest-gain": -gained.min(axis=1),
             "most-similar": -self.table["agreement"].to_numpy(),
         }
         if preference not in costs:
@@ -154,11 +160,8 @@ class Alternatives(ExplainedResult):
     @property
     def heading(self) -> str:
         """What the alternatives are compared with."""
-        r, b = self.groups
-        return (
-            f"Alternatives to {self.name}, whose risks are {self.risk[0]:.4f} ({r}) and {self.risk[1]:.4f} ({b}), "
-            f"gap {abs(self.risk[0] - self.risk[1]):.4f}."
-        )
+        risks = _each(self.risk, self.groups, ".4f")
+        return f"Alternatives to {self.name}, whose risks are {risks}, {self.width} {np.ptp(self.risk):.4f}."
 
     @property
     def claim(self) -> str:
@@ -183,7 +186,7 @@ class Alternatives(ExplainedResult):
         }
         if len(self):
             facts |= {"smallest_risks": self.risks.min(axis=0)}
-            facts |= {"largest_gain_in_gap": float(self.table["gain in gap"].max())}
+            facts |= {f"largest_gain_in_{self.width}": float(self.table[f"gain in {self.width}"].max())}
         return facts
 
     def to_dict(self) -> PlainDict:
@@ -199,7 +202,9 @@ class Alternatives(ExplainedResult):
         kept = ("role", "risk", "gain", "selection rate", "flagged")
         return self.table[[name for name in self.table.columns if name.startswith(kept)]]
 
-    def _picture(self) -> Picture:
+    def _picture(self) -> Picture | None:
+        if len(self.groups) != 2:
+            return None
         plane = Picture(axes_of(self.groups)).points(self.risk[None], ORANGE, self.name)
         sure = ~self.table["flagged"].to_numpy(dtype=bool)
         return plane.points(self.risks[~sure], GREY, "flagged").points(self.risks[sure], GREEN, "alternatives")
@@ -208,8 +213,8 @@ class Alternatives(ExplainedResult):
         """Say in plain words what was found and what that does not show."""
         if len(self) == 0:
             return [
-                "No rule of the estimated frontier has lower risks for both groups and a smaller gap. This does not "
-                "prove that there is none.",
+                f"No rule of the estimated frontier has lower risks for {'both' if len(self.groups) == 2 else 'all'} "
+                f"groups and a smaller {self.width}. This does not prove that there is none.",
                 self.claim,
             ]
         flagged = int(self.table["flagged"].sum())
@@ -219,7 +224,8 @@ class Alternatives(ExplainedResult):
         ]
         if flagged:
             lines.append(
-                f"{flagged} of them are flagged: at least one of their three gains is not distinguishable from chance "
+                f"{flagged} of them are flagged: at least one of their {_number(len(self.groups) + 1)} gains is not "
+                "distinguishable from chance "
                 f"(within {SURE} standard errors of zero); rules at either end of the improving segment are always "
                 "flagged."
             )
@@ -232,16 +238,31 @@ class Alternatives(ExplainedResult):
         return lines
 
     def _sentence(self, line: Any) -> str:
-        r, b = self.groups
-        risks = f"risks {line[f'risk {r}']:.4f} ({r}) and {line[f'risk {b}']:.4f} ({b})"
-        each = [(label, f"gain {label}", f"at least {label}") for label in (r, b)]
-        each.append(("gap", "gain in gap", "at least in gap"))
+        risks = f"risks {_each([line[f'risk {label}'] for label in self.groups], self.groups, '.4f')}"
+        each = [(str(label), f"gain {label}", f"at least {label}") for label in self.groups]
+        each.append((self.width, f"gain in {self.width}", f"at least in {self.width}"))
         gained = "gains " + ", ".join(
             f"{line[gain]:.4f} ({name}; at least {line[least]:.4f})" for name, gain, least in each
         )
-        rates = f"selects {line[f'selection rate {r}']:.1%} ({r}) and {line[f'selection rate {b}']:.1%} ({b})"
+        selected = [line[f"selection rate {label}"] for label in self.groups]
+        rates = f"selects {_each(selected, self.groups, '.1%')}"
         same = f"agrees with {line['agreement']:.1%} of the decisions now"
         return f"- {line['role']}: {risks}; {gained}; {rates}; {same}{'; flagged' if line['flagged'] else ''}"
+
+
+def width_of(groups: Sequence[Label]) -> str:
+    """What the difference between the groups' risks is called."""
+    return "gap" if len(groups) == 2 else "range"
+
+
+def _number(n: int) -> str:
+    return {3: "three", 4: "four", 5: "five", 6: "six"}.get(n, str(n))
+
+
+def _each(values: Iterable[float], groups: Sequence[Label], how: str) -> str:
+    """Values of the groups, such as ``0.1 (a), 0.2 (b) and 0.3 (c)``."""
+    texts = [f"{value:{how}} ({label})" for value, label in zip(values, groups, strict=True)]
+    return f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +302,7 @@ def find_alternatives(
     witness = test.evidence.witness
     reach = np.nan if witness is None else critical(witness.largest, test.alpha)
     lines = [_evaluate(evaluating, direction, current, risk, groups, reach=reach) for direction in q]
-    table = pd.DataFrame(lines, columns=None if lines else _columns(groups))
+    table = pd.DataFrame(lines, columns=None if lines else columns_of(groups))
     table.insert(0, "role", _roles(points[chosen], groups))
     for j, label in enumerate(groups):
         table.insert(1 + j, f"direction {label}", q[:, j])
@@ -325,11 +346,13 @@ def _roles(points: FloatArray, groups: tuple[Label, Label]) -> list[str]:
     return roles
 
 
-def _columns(groups: tuple[Label, Label]) -> list[str]:
-    r, b = groups
-    columns = [f"risk {r}", f"risk {b}", f"se {r}", f"se {b}", f"gain {r}", f"gain {b}", "gain in gap"]
-    columns += [f"se gain {r}", f"se gain {b}", "se gain in gap", f"at least {r}", f"at least {b}", "at least in gap"]
-    return [*columns, f"selection rate {r}", f"selection rate {b}", "agreement", "flagged"]
+def columns_of(groups: Sequence[Label]) -> list[str]:
+    """Names of the columns of a table of alternatives, without role and direction."""
+    width = width_of(groups)
+    columns = [f"{what} {label}" for what in ("risk", "se") for label in groups]
+    for what in ("gain", "se gain", "at least"):
+        columns += [*(f"{what} {label}" for label in groups), f"{what} in {width}"]
+    return [*columns, *(f"selection rate {label}" for label in groups), "agreement", "flagged"]
 
 
 def _evaluate(
@@ -371,4 +394,4 @@ def _evaluate(
         *rates,
         float(np.average(same, weights=s.weight)),
     ]
-    return dict(zip(_columns(groups), [*values, bool((gain < SURE * errors).any())], strict=True))
+    return dict(zip(columns_of(groups), [*values, bool((gain < SURE * errors).any())], strict=True))

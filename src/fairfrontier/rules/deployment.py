@@ -14,20 +14,21 @@ from ..data.checks import check_capacity, check_integer
 from ..data.messages import shown
 from ..data.row_losses import row_losses
 from ..errors import InputError
-from ..fit import Bounds, Fit, attainable
+from ..fit import Bounds, Fit, attainable, predicted
 from ..frontier.attainable import Attainable
 from ..frontier.capacity import cap
 from ..frontier.sets import configuration, frontier_angles
 from ..frontier.support import group_means
+from ..inference.fan.menu import group_menu, menu_weights
+from ..inference.fan.questions import fold_lists
+from ..inference.lda.answer import LDAAnswer
 from ..inference.lda.result import LDATest
 from ..learning.cross_fitting import cross_fit, fit_on_all
 from ..learning.learners import FittedLearner, Learner
 from .alternatives import FINE, Alternatives, Current, find_alternatives
 from .classifier import FrontierRule
+from .group_alternatives import group_alternatives
 from .preferences import Setting, Weights, preferred_direction
-
-SEARCH = "The search for alternatives"
-"""What is refused unless there are two groups."""
 
 
 class Deployment:
@@ -108,8 +109,7 @@ class AlternativeRules:
 
 
 def check_sought(fit: Fit, algorithms: Algorithms, n: int) -> None:
-    """Refuse a search for alternatives unless there are two groups, one algorithm and a usable number ``n``."""
-    fit.sample.groups.pair(SEARCH)
+    """Refuse a search for alternatives unless there is one algorithm and a usable number ``n``."""
     check_integer(n, "`n`", least=3)
     if len(algorithms.names) != 1:
         raise InputError("bad-decisions", f"Alternatives are sought to one algorithm, got {len(algorithms.names)}.")
@@ -119,15 +119,17 @@ def alternatives(
     deployment: Deployment,
     algorithms: Algorithms,
     n: int,
-    test: LDATest,
+    test: LDAAnswer,
     *,
     capacity: float | None,
     held_out: bool,
 ) -> Alternatives:
     """Find rules of the frontier that improve on an algorithm; see `FairFrontier.alternatives`."""
     fit = deployment.fit
-    labels = fit.sample.groups.pair(SEARCH)
     _check_test(test, fit, algorithms, capacity)
+    if not isinstance(test, LDATest):
+        return _among_groups(deployment, algorithms, int(n), test, held_out=held_out)
+    labels = fit.sample.groups.pair("The search for alternatives on the frontier")
     halves = _halves(fit, capacity) if held_out else _whole(fit, capacity)
     decisions = algorithms.decisions[0]
     losses = fit.row_losses.of(decisions)
@@ -148,9 +150,39 @@ def alternatives(
     )
 
 
-def _check_test(test: LDATest, fit: Fit, algorithms: Algorithms, capacity: float | None) -> None:
+def _among_groups(
+    deployment: Deployment, algorithms: Algorithms, n: int, test: LDAAnswer, *, held_out: bool
+) -> Alternatives:
+    """Search a menu of rules for alternatives for more than two groups."""
+    fit, s = deployment.fit, deployment.fit.sample
+    a, folds = algorithms.decisions[0], fold_lists(fit)[fit.central]
+    rows, predictions, evaluated = _learned_halves(fit) if held_out else _in_one(fit)
+    weights, menus = menu_weights(len(s.groups)), []
+    for own, t in zip(rows, predictions, strict=True):
+        taken, losses = s.take(own), fit.row_losses.take(own)
+        part = predicted(taken, losses, t, fit.bounds.take(own), rules=fit.rules).rows
+        seed, draws = fit.seeds.drawing, fit.options.n_boot
+        menus.append(group_menu(part, a[own], folds[own], weights, n_draws=draws, seed=seed))
+    last = rows[-1]
+    groups, weight = s.group[last], s.weight[last]
+    means = [group_means(x[last], groups, weight, n_groups=len(s.groups))[0] for x in (fit.row_losses.of(a), a)]
+    return group_alternatives(
+        menus[0],
+        menus[-1],
+        name=algorithms.names[0],
+        risk=means[0],
+        rates=means[1],
+        shares=s.groups.shares,
+        test=test,
+        n=n,
+        evaluated=evaluated,
+        make_rule=AlternativeRules(deployment, None),
+    )
+
+
+def _check_test(test: LDAAnswer, fit: Fit, algorithms: Algorithms, capacity: float | None) -> None:
     """Refuse a test that is not about this algorithm, its groups and this capacity."""
-    if not isinstance(test, LDATest):
+    if not isinstance(test, LDAAnswer):
         raise InputError("bad-option", f"`test` must be a result of `test_lda` for one algorithm, got {shown(test)}.")
     risk = fit.group_means(fit.row_losses.of(algorithms.decisions[0]))
     same = np.allclose(test.risk, risk, rtol=1e-9, atol=1e-12 * float(np.abs(risk).max()))
@@ -190,6 +222,26 @@ def _whole(fit: Fit, capacity: float | None) -> _Halves:
 
 def _halves(fit: Fit, capacity: float | None) -> _Halves:
     """Learn and choose on one half of the rows, evaluate on the other."""
+    rows, pairs, evaluated = _learned_halves(fit)
+    functions: list[Attainable] = []
+    for part, t in zip(rows, pairs, strict=True):
+        sample, losses = fit.sample.take(part), fit.row_losses.take(part)
+        exact = attainable(sample, losses, t, fit.bounds.take(part), fit.rules)
+        functions.append(exact if capacity is None else cap(exact, capacity))
+    return _Halves(functions[0], functions[1], rows[0], rows[1], evaluated)
+
+
+Parts = tuple[tuple[IntArray, ...], tuple[FloatArray, ...], str]
+"""Rows on which rules are chosen and on which they are evaluated, predictions for both, and how to call the risks."""
+
+
+def _in_one(fit: Fit) -> Parts:
+    """All rows, on which rules are chosen and evaluated."""
+    return (np.arange(fit.n_obs),), (fit.nuisance.predictions[fit.central],), "cross-fitted"
+
+
+def _learned_halves(fit: Fit) -> Parts:
+    """Rows of two halves, and predictions for both by learning from the first, in which they are cross-fitted."""
     learner, sample, losses = learner_of(fit), fit.sample, fit.row_losses
     split_seed, fold_seed, fit_seed = fit.seeds.halves
     rows = sample.split(np.random.default_rng(split_seed))
@@ -204,12 +256,8 @@ def _halves(fit: Fit, capacity: float | None) -> _Halves:
     own, n_jobs = losses.take(rows[0]), fit.options.n_jobs
     inner = cross_fit(first, own.dl, learner, n_folds=fit.learning.n_folds, n_jobs=n_jobs, random_state=fold_seed)
     fitted = fit_on_all(first, own.dl, learner, n_jobs=n_jobs, random_state=fit_seed)
-    pairs = (inner.predictions[0], fitted.predict(second.covariates).delta_theta)
-    functions: list[Attainable] = []
-    for half, part, t in zip((first, second), rows, pairs, strict=True):
-        exact = attainable(half, losses.take(part), t, fit.bounds.take(part), fit.rules)
-        functions.append(exact if capacity is None else cap(exact, capacity))
-    return _Halves(functions[0], functions[1], *rows, "those of the held-out half of the rows")
+    found = (inner.predictions[0], fitted.predict(second.covariates).delta_theta)
+    return rows, found, "those of the held-out half of the rows"
 
 
 def _same_for_all(bounds: Bounds) -> tuple[float | None, float | None]:

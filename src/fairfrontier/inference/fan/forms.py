@@ -14,22 +14,22 @@ BLOCK = 2_000_000
 def direction_forms(rows: CriteriaRows, standing: Standing, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
     """For directions p (F, J): p'(c* - c) of the best rule by prediction for p (F,), and their covariance (F, F)."""
     covariance = np.zeros((len(directions),) * 2)
-    blocks = _blocks(rows, max(1, BLOCK // len(directions)))
+    blocks = blocks_of(rows, max(1, BLOCK // len(directions)))
     gains = np.zeros((len(directions), rows.n_criteria))
     for start, stop in blocks:
-        x, _, which, _ = _gains(rows, standing, directions, start, stop)
+        x, _, which, _ = gains_of_rules(rows, standing, directions, start, stop)
         for j in range(rows.n_criteria):
             gains[:, j] += x[which == j].sum(axis=0)
     value = np.einsum("fj,fj->f", directions, gains)
     for start, stop in blocks:
-        x, share, which, units = _gains(rows, standing, directions, start, stop)
+        x, share, which, units = gains_of_rules(rows, standing, directions, start, stop)
         centred = directions.T[which] * (x - share[:, None] * gains.T[which])
         by_unit = np.add.reduceat(centred, units, axis=0)
         covariance += by_unit.T @ by_unit
     return value, covariance
 
 
-def _blocks(rows: CriteriaRows, size: int) -> list[tuple[int, int]]:
+def blocks_of(rows: CriteriaRows, size: int) -> list[tuple[int, int]]:
     """First and last unit of blocks of about ``size`` rows."""
     stops, blocks, start = rows.unit_stops, [], 0
     while start < len(stops) - 1:
@@ -39,7 +39,7 @@ def _blocks(rows: CriteriaRows, size: int) -> list[tuple[int, int]]:
     return blocks
 
 
-def _gains(
+def gains_of_rules(
     rows: CriteriaRows, standing: Standing, directions: FloatArray, start: int, stop: int
 ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """Gains (E, F) of the entries of some units, their shares and criteria (E,), and where each unit begins."""

@@ -38,7 +38,7 @@ def joint_lda_tests(
                 seed=fit.seeds.drawing,
                 n_jobs=fit.options.n_jobs,
             )
-            for rows, folds in zip(_all_rows(fit), _all_folds(fit), strict=True)
+            for rows, folds in zip(_all_rows(fit), fold_lists(fit), strict=True)
         ]
         found.append(combine_joint(evidence, fit.central))
     return judge_jointly(
@@ -60,7 +60,7 @@ def _all_rows(fit: Fit) -> list[CriteriaRows]:
     ]
 
 
-def _all_folds(fit: Fit) -> list[IntArray]:
+def fold_lists(fit: Fit) -> list[IntArray]:
     """The folds of each repetition; predictions from outside have none, so rows are dealt to some, or clusters."""
     if fit.nuisance.folds is not None:
         return list(fit.nuisance.folds)

@@ -287,9 +287,9 @@ def _describe(w: Witness, groups: tuple[Label, Label], alpha: float) -> list[str
     )
     clear = "all three bounds clear zero" if w.changed is None else "the bounds of what changes clear zero"
     return [
-        f"An alternative, {kind}. {gains_in_words(w, w.gain, names, alpha, clear)} With {confidence_text(alpha)} confidence "
-        "the bounds of all rules that might have been chosen hold together. The estimated gains tend to be overstated, "
-        "as this rule was chosen, and is shown, because of the same rows.",
+        f"An alternative, {kind}. {gains_in_words(w, w.gain, names, alpha, clear)} With {confidence_text(alpha)} "
+        "confidence the bounds of all rules that might have been chosen hold together. The estimated gains tend to be "
+        "overstated, as this rule was chosen, and is shown, because of the same rows.",
         _rates("The alternative", w.selection_rate, groups),
     ]
 
