@@ -302,9 +302,7 @@ class PooledColumns(NumericColumns):
         self._fit(X, y, sample_weight)
         return self
 
-    def fit_transform(  # type: ignore[override]
-        self, X: GroupedTable, y: Any = None, sample_weight: FloatArray | None = None
-    ) -> FloatArray:
+    def fit_transform(self, X: GroupedTable, y: Any = None, sample_weight: FloatArray | None = None) -> FloatArray:
         """Learn the encoding, and return the rows encoded."""
         return self.with_groups(self._fit(X, y, sample_weight), X.group, X.n_groups)
 
