@@ -2,6 +2,8 @@
 
 import io
 import pickle
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -22,14 +24,21 @@ from fairfrontier.learning.learners import (
     Family,
     NumericColumns,
     TrainingRows,
-    child_seeds,
     fit_learner,
     log_loss,
     resolve_learner,
 )
-from fairfrontier.learning.learners.auto import ROWS_OF_OTHERS, AutoLearner, Candidate
+from fairfrontier.learning.learners.auto import (
+    AS_GOOD,
+    LEAST,
+    ROWS_OF_OTHERS,
+    AutoLearner,
+    Candidate,
+    log_odds,
+    shrunken_weights,
+)
 from fairfrontier.learning.learners.encoding import GroupedTable, PooledColumns
-from fairfrontier.learning.learners.estimators import TUNING_FOLDS
+from fairfrontier.learning.learners.estimators import TUNING_FOLDS, GroupPrediction
 from fairfrontier.learning.learners.families import boosting_family
 from fairfrontier.learning.learners.pooled import PooledLearner, pooled_family
 from fairfrontier.report.basis import learner as learner_record
@@ -110,26 +119,26 @@ def plain_folds(z, seed):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_inner_predictions_come_from_models_that_have_not_seen_the_row(weighted):
     data = rows(weighted=weighted)
-    model, inner = family().fit_validated(data.X, data.dl, data.weight, SEED)
     used = np.arange(len(data.dl)) if data.weight is None else np.flatnonzero(data.weight > 0)
     X, z = data.X[used], data.dl[used]
     weight = None if data.weight is None else data.weight[used]
-    folds, expected = plain_folds(z, SEED), np.zeros(len(data.dl))
+    inner, fit = family().hold_out(X, z, weight, SEED, None)
+    folds, expected = plain_folds(z, SEED), np.zeros(len(z))
     for k in range(TUNING_FOLDS):
         own = LogisticRegression(**LOGIT.get_params())
         own.fit(X[folds != k], z[folds != k], None if weight is None else weight[folds != k])
-        expected[used[folds == k]] = 2.0 * own.predict_proba(X[folds == k])[:, 1] - 1.0
+        expected[folds == k] = 2.0 * own.predict_proba(X[folds == k])[:, 1] - 1.0
     np.testing.assert_allclose(inner.mean, expected, atol=1e-6)
     whole = LogisticRegression(**LOGIT.get_params()).fit(X, z, weight)
-    np.testing.assert_allclose(model.predict(X).mean, 2.0 * whole.predict_proba(X)[:, 1] - 1.0, atol=1e-6)
+    np.testing.assert_allclose(fit().predict(X).mean, 2.0 * whole.predict_proba(X)[:, 1] - 1.0, atol=1e-6)
 
 
 def test_a_growing_model_hands_on_the_predictions_of_the_stage_it_chose():
     data = rows(300)
     boosting = boosting_family()
-    model, inner = boosting.fit_validated(data.X, data.dl, None, SEED)
+    inner, fit = boosting.hold_out(data.X, data.dl, None, SEED, None)
     chosen = boosting.tune(data.X, data.dl, None, SEED)
-    assert model.estimator.get_params()["model__max_iter"] == chosen["model__max_iter"]
+    assert fit().estimator.get_params()["model__max_iter"] == chosen["model__max_iter"]
     folds = plain_folds(data.dl, SEED)
     for k in range(TUNING_FOLDS):
         own = boosting.fit(data.X[folds != k], data.dl[folds != k], None, SEED, chosen)
@@ -142,8 +151,8 @@ def auto_of_two():
     return AutoLearner(
         "auto",
         (
-            Candidate("logit", first, pooled_family(first, interactions=True)),
-            Candidate("trees", second, pooled_family(second, interactions=False)),
+            Candidate("logit", first),
+            Candidate("trees", second),
         ),
     )
 
@@ -161,38 +170,163 @@ def plain_weights(inner, target, weight):
     return found.x
 
 
+def plain_shrunken(inner, target, weight):
+    """The weights on the simplex, shrunken by Stein's factor towards the simplest candidate that is as good."""
+    free = plain_weights(inner, target, weight)
+    scale = weight.sum() / sum(w * w for w in weight)
+
+    def error(a):
+        return sum(scale * w * (t - line @ a) ** 2 for w, t, line in zip(weight, target, inner, strict=True))
+
+    single = [error(row) for row in np.eye(len(free))]
+    variance = error(free) / (scale * weight.sum())
+    one = next(k for k, e in enumerate(single) if e <= min(single) + AS_GOOD * variance)
+    gain = single[one] - error(free)
+    kept = max(0.0, 1.0 - (len(free) - 1) * variance / gain) if gain > 1e-9 * single[one] else 0.0
+    return kept * free + (1.0 - kept) * np.eye(len(free))[one]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_weights_are_shrunken_towards_one_candidate(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=80)
+    noise = rng.normal(size=(80, 4)) * [1.0, 0.3, 0.5, 2.0]
+    weight = rng.integers(0, 4, 80) / 2.0
+    inner, target = truth[:, None] + noise, truth + (0.1 if seed % 2 else 2.0) * rng.normal(size=80)
+    ours = shrunken_weights(inner, target, weight)
+    np.testing.assert_allclose(ours, plain_shrunken(inner, target, weight), atol=2e-3)
+    np.testing.assert_allclose(ours, shrunken_weights(inner, target, 7.0 * weight), atol=1e-9)
+    assert ours.min() >= 0.0
+    assert ours.sum() == pytest.approx(1.0)
+
+
+def test_weights_of_candidates_that_are_alike_perfect_or_without_rows():
+    z = np.array([1.0, -1.0, 1.0, -1.0])
+    same = np.column_stack([z / 2, z / 2, z / 2])
+    assert shrunken_weights(same, z, np.ones(4)).tolist() == [1.0, 0.0, 0.0]
+    perfect = np.column_stack([z / 2, z, -z])
+    np.testing.assert_allclose(shrunken_weights(perfect, z, np.ones(4)), [0.0, 1.0, 0.0], atol=1e-6)
+    assert shrunken_weights(perfect, z, np.zeros(4)).sum() == pytest.approx(1.0)
+
+
+def test_log_odds():
+    p = np.array([[0.2, 0.8], [0.0, 1.0]])
+    found = log_odds(GroupPrediction(p @ [-1.0, 1.0], np.array([-1.0, 1.0]), p))
+    np.testing.assert_allclose(found, [[np.log(4.0)], [np.log(1.0 / LEAST)]])
+    assert log_odds(GroupPrediction(np.array([3.0, 4.0]))).tolist() == [[3.0], [4.0]]
+    three = np.array([[0.5, 0.25, 0.25]])
+    np.testing.assert_allclose(log_odds(GroupPrediction(np.zeros(1), np.arange(3.0), three)), [[-np.log(2.0)] * 2])
+
+
+def try_out(learner, data, new, seed):
+    """Inner predictions of every candidate at the training rows, and predictions of new rows: one, or one per group."""
+    inner, found = {}, {}
+    for trial in learner.try_out(data, seed):
+        name = trial.full_name
+        trees = isinstance(trial.columns, PooledColumns)
+        numbers = trial.columns.without_groups(new) if trees else trial.columns.transform(new)
+        inner[name] = trial.inner
+        if trial.what == "pooled" and trial.adjusts is None:
+            codes = [np.full(len(new), g) for g in range(data.n_groups)]
+            model = trial.fits[0]()
+            found[name] = [model.predict(trial.columns.with_groups(numbers, g, data.n_groups)) for g in codes]
+        elif trial.what == "pooled":  # comes last
+            adjusted = [np.hstack([numbers, log_odds(part)]) for part in found[trial.adjusts.full_name]]
+            found[name] = [fit().predict(part) for fit, part in zip(trial.fits, adjusted, strict=True)]
+        else:
+            found[name] = [fit().predict(numbers) for fit in trial.fits]
+    return inner, found
+
+
 @pytest.mark.parametrize("n_groups", [2, 3])
 def test_candidates_are_weighted_by_their_inner_errors(n_groups):
     data, new = rows(900, n_groups), rows(80, n_groups, seed=3).X
     ours = auto_of_two()
-    names = ours.components(n_groups)
-    seeds = child_seeds(SEED, len(names))
-    parts = {name: ours.fit(name, data, seed).predict(new) for name, seed in zip(names, seeds, strict=True)}
-    prediction = ours.combine(parts)
-    logit, trees = parts["group logit"], parts["group trees"]
+    (component,) = ours.components(n_groups)
+    inner, found = try_out(ours, data, new, SEED)
+    prediction = ours.combine({component: ours.fit(component, data, SEED).predict(new)})
 
-    def shares(found):  # the model predicts G - 1 - g
+    def shares(part):  # the model predicts G - 1 - g
         return np.column_stack(
-            [found.probabilities[:, list(found.values).index(n_groups - 1 - g)] for g in range(n_groups)]
+            [part.probabilities[:, list(part.values).index(n_groups - 1 - g)] for g in range(n_groups)]
         )
 
     member = (data.group[:, None] == np.arange(n_groups)).astype(float)
-    inner = np.column_stack([shares(part.basis.inner)[:, :-1].ravel() for part in (logit, trees)])
-    a = plain_weights(inner, member[:, :-1].ravel(), np.ones(inner.shape[0]))
-    p = a[0] * shares(logit.predictions[0]) + a[1] * shares(trees.predictions[0])
+    of_group = np.column_stack([shares(inner[name])[:, :-1].ravel() for name in ("group logit", "group trees")])
+    a = plain_shrunken(of_group, member[:, :-1].ravel(), np.ones(of_group.shape[0]))
+    p = a[0] * shares(found["group logit"][0]) + a[1] * shares(found["group trees"][0])
     np.testing.assert_allclose(prediction.group_probabilities, p, atol=1e-3)
-    within = [name for name in names if not name.startswith("group")]
+    within = list(ours.candidate_names)
     for g in range(n_groups):
         own = data.group == g
         weight = np.where(own, 1.0, min(1.0, ROWS_OF_OTHERS / (~own).sum()))
-        b = plain_weights(np.column_stack([parts[name].basis.inner.mean for name in within]), data.dl, weight)
-        expected = p[:, g] * sum(w * parts[name].predictions[g].mean for w, name in zip(b, within, strict=True))
+        b = plain_shrunken(np.column_stack([inner[name].mean for name in within]), data.dl, weight)
+        expected = p[:, g] * sum(w * found[name][g].mean for w, name in zip(b, within, strict=True))
         np.testing.assert_allclose(prediction.groups[g].mean, expected, atol=2e-3)
         scores = {score.name: score for score in prediction.candidates if score.code == g}
         assert list(scores) == within
         for name in within:
-            loss = np.mean([log_loss_of(parts[name].basis.inner, i, data.dl[i]) for i in np.flatnonzero(own)])
+            loss = np.mean([log_loss_of(inner[name], i, data.dl[i]) for i in np.flatnonzero(own)])
             assert scores[name].loss == pytest.approx(loss, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_shared_columns_give_what_models_with_columns_of_their_own_do(n_groups):
+    data = rows(500, n_groups)
+    frame = pd.DataFrame({"x": data.X[:, 0], "u": data.X[:, 1], "place": np.where(data.X[:, 2] > 0.5, "a", "b")})
+    data, new = TrainingRows(frame, data.dl, data.group, n_groups), frame.iloc[:60]
+    logit, trees = auto_of_two().candidates
+    found = try_out(AutoLearner("auto", (logit, trees)), data, new, SEED)[1]
+    pooled = pooled_family(trees.family, interactions=False)
+    whole = pooled.fit(GroupedTable(frame, data.group, n_groups), data.dl, None, SEED)
+    for g in range(n_groups):
+        alone = whole.predict(GroupedTable(new, np.full(60, g), n_groups))
+        np.testing.assert_allclose(found["pooled trees"][g].mean, alone.mean, atol=1e-9)
+        own = data.take(np.flatnonzero(data.group == g))
+        alone = logit.family.fit(own.X, own.dl, None, SEED).predict(new)
+        np.testing.assert_allclose(found["separate logit"][g].mean, alone.mean, atol=1e-5)
+
+
+@pytest.mark.parametrize(("rival", "stages"), [(None, None), (1e9, None), (0.0, 2)])
+def test_a_growing_model_is_given_up_when_it_cannot_catch_up(rival, stages):
+    data, boosting = rows(300), boosting_family()
+    tuning, inner = boosting.search(data.X, data.dl, None, SEED, None, rival=rival)
+    losses = []
+    for parameters in boosting.grid:
+        only = replace(boosting, grid=(parameters,), grows=False)
+        losses.append(log_loss(only.search(data.X, data.dl, None, SEED, None)[1], data.dl).sum())
+        if len(losses) > 1 and losses[-1] > losses[-2]:
+            break
+        if len(losses) > 1 and rival is not None and losses[-1] - (losses[-2] - losses[-1]) > rival:
+            break
+    assert stages in (None, len(losses))
+    assert tuning == boosting.grid[int(np.argmin(losses))]
+    assert log_loss(inner, data.dl).sum() == pytest.approx(min(losses))
+
+
+def test_only_candidates_with_a_weight_are_fitted_to_all_rows(monkeypatch):
+    called, original = set(), AutoLearner.try_out
+
+    def recorded(trial):
+        def fit(place):
+            called.add((trial.full_name, place))
+            return trial.fits[place]()
+
+        adjusts = None if trial.adjusts is None else recorded(trial.adjusts)
+        return replace(trial, fits=tuple(partial(fit, place) for place in range(len(trial.fits))), adjusts=adjusts)
+
+    monkeypatch.setattr(AutoLearner, "try_out", lambda *args: [recorded(trial) for trial in original(*args)])
+    data = rows(600)
+    scores = fit_learner(auto_of_two(), data, SEED).predict(data.X).candidates
+    expected = set()
+    for score in scores:
+        if score.weight > 0.0:
+            name = f"group {score.name}" if score.code is None else score.name
+            expected.add((name, 0 if name == "pooled trees" or score.code is None else score.code))
+            if name == "pooled logit":
+                expected.add(("pooled trees", 0))
+    assert called == expected
+    assert any(score.weight == 0.0 for score in scores)
 
 
 def log_loss_of(prediction, i, value):
@@ -245,13 +379,11 @@ def test_a_group_with_a_constant_loss_difference_of_any_size(constant, weighted)
     data.dl[:] = np.where(data.dl > 0, 0.1, -0.7)
     data.dl[data.group == 1] = constant
     learner = auto_of_two()
-    for name, seed in zip(learner.components(2), child_seeds(SEED, 6), strict=True):
-        if not name.startswith("separate"):
-            continue
-        inner = learner.fit(name, data, seed).basis.inner
-        used = data.group == 1 if data.weight is None else (data.group == 1) & (data.weight > 0)
-        assert (inner.mean[used] == constant).all()
-        assert (log_loss(inner, data.dl)[used] == 0.0).all()
+    used = data if data.weight is None else data.take(np.flatnonzero(data.weight > 0))
+    for trial in learner.try_out(used, SEED):
+        if trial.what == "separate":
+            assert (trial.inner.mean[used.group == 1] == constant).all()
+            assert (log_loss(trial.inner, used.dl)[used.group == 1] == 0.0).all()
     found = fit_learner(learner, data, SEED).predict(data.X)
     assert np.isfinite(found.delta_theta).all()
     assert all(np.isfinite(score.loss) for score in found.candidates)
@@ -260,7 +392,7 @@ def test_a_group_with_a_constant_loss_difference_of_any_size(constant, weighted)
 def test_a_fold_with_a_constant_loss_difference_has_its_value():
     z = np.array([0.1] * 30 + [-0.7])  # without its fold, the only -0.7 is missing in training
     X = np.random.default_rng(0).normal(size=(31, 2))
-    _, inner = family().fit_validated(X, z, None, SEED)
+    inner, _ = family().hold_out(X, z, None, SEED, None)
     assert np.isin(inner.values, [0.1, -0.7]).all()
     np.testing.assert_allclose(inner.probabilities.sum(axis=1), 1.0)
     assert log_loss(inner, z)[:30].max() < 1.0
@@ -295,7 +427,7 @@ def test_a_group_whose_rows_all_have_no_weight():
 
 @pytest.fixture(scope="module")
 def fitted():
-    X, y, group = make_liu_molinari(240, design="skewed", random_state=1)
+    X, y, group = make_liu_molinari(400, design="skewed", random_state=1)
     labels = np.where(group == 1, "north", "south")
     ff = FairFrontier(learner="auto", learner_params=FEW_TREES, n_folds=2, n_boot=99, n_rep=1, random_state=1)
     return ff.fit(X, y, sensitive_features=labels)
@@ -307,7 +439,7 @@ def test_the_report_has_every_candidate_for_every_factor(fitted):
     table = report.candidates
     modelled = ["the group", "loss in group south", "loss in group north"]
     assert list(dict.fromkeys(table["modelled"])) == modelled
-    within = ["separate logit", "separate boosting", "pooled logit", "pooled boosting"]
+    within = ["separate logit", "pooled logit", "separate boosting", "pooled boosting"]
     for name in modelled:
         own = table[table["modelled"] == name]
         assert list(own["candidate"]) == (["logit", "boosting"] if name == "the group" else within)
@@ -364,7 +496,7 @@ def test_the_plan_of_an_audit_names_the_candidates():
         if line.startswith("Learner")
     )
     assert line == (
-        "Learner     auto, which weighs separate logit, separate boosting, pooled logit, pooled boosting by their "
+        "Learner     auto, which weighs separate logit, pooled logit, separate boosting, pooled boosting by their "
         "errors on inner folds"
     )
 
@@ -379,6 +511,20 @@ def test_a_rule_of_the_default_learner_predicts_frames_with_text():
     rule = ff.rule("utilitarian")
     assert set(np.unique(rule.predict(X))) <= {0, 1}
     assert rule.predict(pd.DataFrame({"x": [9.0, -9.0], "place": ["z", "z"]})).tolist() == [1, 0]
+
+
+def test_a_pooled_logit_sees_the_log_odds_of_the_model_of_all_groups():
+    data, new = rows(400), rows(30, seed=1).X
+    trials = {trial.full_name: trial for trial in auto_of_two().try_out(data, SEED)}
+    pooled, adjusted = trials["pooled trees"], trials["pooled logit"]
+    said = np.log(pooled.inner.probabilities[:, 1] / pooled.inner.probabilities[:, 0])
+    for g in range(2):
+        own = data.group == g
+        model = LogisticRegression(**LOGIT.get_params()).fit(np.column_stack([data.X[own], said[own]]), data.dl[own])
+        p = pooled.fits[0]().predict(pooled.columns.with_groups(new, np.full(len(new), g), 2)).probabilities
+        expected = model.predict_proba(np.column_stack([new, np.log(p[:, 1] / p[:, 0])]))[:, 1]
+        seen = np.column_stack([new, np.log(p[:, 1] / p[:, 0])])
+        np.testing.assert_allclose(adjusted.fits[g]().predict(seen).probabilities[:, 1], expected, atol=1e-5)
 
 
 class ArraysSeen(pickle.Pickler):
@@ -408,19 +554,6 @@ def test_a_rule_of_the_default_learner_carries_no_training_row():
     assert not [shape for shape in seen.shapes if n in shape or n * 2 in shape]
     again = pickle.loads(pickle.dumps(rule))
     np.testing.assert_array_equal(again.decision_function(X), rule.decision_function(X))
-
-
-def test_weights_are_the_same_before_and_after_training_rows_are_left_behind():
-    data, new = rows(150), rows(20, seed=3).X
-    learner = auto_of_two()
-    parts = {
-        name: learner.fit(name, data, seed)
-        for name, seed in zip(learner.components(2), child_seeds(SEED, 6), strict=True)
-    }
-    before = learner.combine({name: part.predict(new) for name, part in parts.items()})
-    after = fit_learner(learner, data, SEED).predict(new)
-    np.testing.assert_array_equal(before.delta_theta, after.delta_theta)
-    assert before.candidates == after.candidates
 
 
 def odd_tables(n):

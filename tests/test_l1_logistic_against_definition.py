@@ -212,7 +212,8 @@ def test_penalties_start_at_the_smallest_that_gives_zero(name, smallest):
     assert L1LogisticRegression(0.999 * largest).fit(X, y, weight).coef_.any()
 
 
-def test_path_ends_when_the_deviance_no_longer_falls():
+def test_path_ends_when_the_deviance_no_longer_falls(monkeypatch):
+    monkeypatch.setattr(l1_logistic, "STAGES", 1)
     X, y, weight = three_classes(n=2_000, p=3)
     model = L1LogisticRegression(n_penalties=50, n_tuning_folds=2, random_state=0).fit(X, y, weight)
     assert len(model.penalties_) < 50
@@ -233,8 +234,9 @@ def test_cross_validated_log_loss(monkeypatch):
     X, y, weight = three_classes(n=150, p=4)
     quick = L1LogisticRegression(n_penalties=20, n_tuning_folds=4, random_state=7).fit(X, y, weight)
     monkeypatch.setattr(l1_logistic, "PATH_TOL", 1e-6)
+    monkeypatch.setattr(l1_logistic, "STAGES", 1)
     model = clone(quick).fit(X, y, weight)
-    np.testing.assert_allclose(quick.cv_log_loss_, model.cv_log_loss_, atol=2e-5)
+    np.testing.assert_allclose(quick.cv_log_loss_, model.cv_log_loss_[: len(quick.cv_log_loss_)], atol=2e-5)
     Z, _, _ = standardise(X, weight)
     code = np.searchsorted(model.classes_, y)
     fold = _stratified_folds(code, 4, np.random.default_rng(7))
@@ -248,6 +250,28 @@ def test_cross_validated_log_loss(monkeypatch):
             total -= (weight[~train] * np.log(proba[np.arange(len(proba)), code[~train]])).sum()
         assert model.cv_log_loss_[at] == pytest.approx(total / weight.sum(), abs=1e-6)
     assert model.penalty_ == model.penalties_[np.argmin(model.cv_log_loss_)]
+
+
+@pytest.mark.parametrize("n_penalties", [20, 50])
+@pytest.mark.parametrize("seed", range(3))
+def test_path_ends_after_a_stage_that_does_not_lower_the_loss(monkeypatch, n_penalties, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(120, 6))
+    y = (X[:, 0] * seed + rng.logistic(size=120) > 0).astype(int)
+    options = {"n_penalties": n_penalties, "n_tuning_folds": 3, "random_state": 0}
+    model = L1LogisticRegression(**options).fit(X, y)
+    size = n_penalties // l1_logistic.STAGES
+    monkeypatch.setattr(l1_logistic, "STAGES", 1)
+    whole = L1LogisticRegression(**options).fit(X, y)
+    end = size
+    while end < len(whole.penalties_) and np.argmin(whole.cv_log_loss_[:end]) >= end - size:
+        end += size
+    end = min(end, len(whole.penalties_))
+    assert len(model.penalties_) == end
+    np.testing.assert_allclose(model.cv_log_loss_, whole.cv_log_loss_[:end], atol=2e-5)
+    assert model.penalty_ == whole.penalties_[np.argmin(model.cv_log_loss_)]
+    if seed:
+        assert end < len(whole.penalties_)
 
 
 def test_folds_are_stratified_and_random():
@@ -320,8 +344,10 @@ def test_rows_of_tuning_folds_are_copied_one_fold_at_a_time(monkeypatch):
         return made
 
     monkeypatch.setattr(l1_logistic.Design, "subset", counted)
-    L1LogisticRegression(n_penalties=20, n_tuning_folds=3, adaptive=True, keep_held_out=True, random_state=0).fit(X, y)
-    assert len(alive) == 6  # the path of each fold, and its second fit
+    options = {"n_penalties": 20, "n_tuning_folds": 3, "adaptive": True, "keep_held_out": True, "random_state": 0}
+    model = L1LogisticRegression(**options).fit(X, y)
+    stages = -(-len(model.penalties_) // (20 // l1_logistic.STAGES))
+    assert len(alive) == 3 * stages + 3  # the stages of each fold, and its second fit
     assert max(most) <= 2
     assert len([ref for ref in alive if ref() is not None]) == 0
 

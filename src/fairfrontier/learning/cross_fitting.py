@@ -369,7 +369,7 @@ def fit_on_all(
     ]
     seeds = child_seeds(as_seed(random_state), len(tasks))
     parts = list(Steps(None, len(tasks)).run(tasks, rows, seeds, tuning or {}, n_jobs, keep_models=True))
-    return FittedLearner.of(learner, dict(zip(components, parts, strict=True)))
+    return FittedLearner(learner, dict(zip(components, parts, strict=True)))
 
 
 def training_rows(sample: Sample, dl: FloatArray) -> TrainingRows:

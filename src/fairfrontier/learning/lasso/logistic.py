@@ -16,12 +16,14 @@ from ...data.reading import to_float
 from ...errors import InputError, NotFittedError
 from ..folds import deal_training_rows
 from .kernels import linear_scores, log_loss
-from .solver import Design, PenalisedLoss
+from .solver import Curvature, Design, PenalisedLoss
 
 #: Tolerance of the solutions that only serve as starting points or in cross-validation.
 PATH_TOL = 1e-4
 #: Fewest penalties that may be tried: a coarser grid misses the best one by too much in small samples.
 MIN_PENALTIES = 20
+#: The cross-validation goes down the penalties in this many stages, and ends after one that lowers the loss no further.
+STAGES = 8
 #: Most classes: more of them are an outcome to be predicted by a regression.
 MAX_CLASSES = 100
 #: Ratio of successive penalties on the way to a given one.
@@ -49,8 +51,9 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         smallest cross-validated log loss.
     n_penalties : int, default 50
         How many penalties to try, at least 20: evenly spaced in logarithms from the smallest that sets all
-        coefficients to zero down to 1/1000 of it (1/100 with no more rows than features). The path ends early
-        once the deviance explained has stopped growing or exceeds 0.999.
+        coefficients to zero down to 1/1000 of it (1/100 with no more rows than features). They are tried in eight
+        stages; the path ends after a stage that does not lower the cross-validated log loss, or once the deviance
+        explained has stopped growing or exceeds 0.999.
     n_tuning_folds : int, default 10
         Folds of the cross-validation, drawn at random within each class. There are at most as many folds as rows,
         or as clusters.
@@ -193,21 +196,27 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         penalties = problem.max_penalty * np.logspace(0.0, np.log10(smallest), self.n_penalties)
         generator = np.random.default_rng(self.random_state)
         fold = _stratified_folds(design.label, self.n_tuning_folds, generator, clusters)
-        path, converged = _solution_path(problem, penalties, path_tol)
-        self.penalties_ = penalties[: len(path)]
+        path = _SolutionPath(problem, path_tol)
         folds = [_HeldOut(design, fold == m) for m in range(fold.max() + 1)]
-        for held in folds:  # one by one: each copies the other rows for as long as it is fitted
-            converged = held.descend(self.penalties_, path_tol, self.max_iter) and converged
         counted = sum(held.counted_weight for held in folds)
-        loss = np.sum([held.loss for held in folds], axis=0)
-        self.cv_log_loss_ = loss / counted if counted > 0.0 else np.full(len(path), np.nan)
+        loss, size = np.empty(0), max(1, self.n_penalties // STAGES)
+        for stage in (penalties[start : start + size] for start in range(0, len(penalties), size)):
+            tried = path.descend(stage)
+            for held in folds:  # one by one: each copies the other rows for as long as it is fitted
+                held.descend(tried, path_tol, self.max_iter)
+            loss = np.sum([held.loss for held in folds], axis=0)
+            if path.ended or int(np.argmin(loss)) < len(loss) - len(tried):
+                break
+        converged = path.converged and all(held.converged for held in folds)
+        self.penalties_ = penalties[: len(loss)]
+        self.cv_log_loss_ = loss / counted if counted > 0.0 else np.full(len(loss), np.nan)
         best = int(np.argmin(self.cv_log_loss_))
         self.penalty_ = float(self.penalties_[best])
         if self.keep_held_out:
             self.held_out_ = np.zeros((n, len(self.classes_)))
             for held in folds:
                 self.held_out_[np.ix_(held.rows, held.present)] = self._predict_held_out(held, best)
-        problem.move_to(path[best])
+        problem.move_to(path.solutions[best])
         return self._finish(problem, self.penalty_) and converged
 
     def _predict_held_out(self, held: "_HeldOut", best: int) -> FloatArray:
@@ -286,18 +295,25 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             check_integer(value, name, least=smallest, code=code)
 
 
-def _solution_path(problem: PenalisedLoss, penalties: FloatArray, tol: float) -> tuple[list[FloatArray], bool]:
-    """Solve at decreasing penalties until the deviance explained no longer grows."""
-    path: list[FloatArray] = []
-    explained, converged = 0.0, True
-    for penalty in penalties:
-        converged = problem.minimise(penalty, tol) and converged
-        path.append(problem.coefficient.copy())
-        before, explained = explained, 1.0 - problem.loss / problem.null_loss
-        stalled = len(path) >= 5 and explained - before < 1e-5 * explained
-        if stalled or explained > 0.999:
-            break
-    return path, converged
+class _SolutionPath:
+    """Solutions of all rows at decreasing penalties, until the deviance explained no longer grows."""
+
+    def __init__(self, problem: PenalisedLoss, tol: float) -> None:
+        self.problem, self.tol = problem, tol
+        self.solutions: list[FloatArray] = []
+        self.explained, self.converged, self.ended = 0.0, True, False
+
+    def descend(self, penalties: FloatArray) -> FloatArray:
+        """Solve at further penalties; return those before the end of the path."""
+        for tried, penalty in enumerate(penalties, start=1):
+            self.converged = self.problem.minimise(penalty, self.tol) and self.converged
+            self.solutions.append(self.problem.coefficient.copy())
+            before, self.explained = self.explained, 1.0 - self.problem.loss / self.problem.null_loss
+            stalled = len(self.solutions) >= 5 and self.explained - before < 1e-5 * self.explained
+            if stalled or self.explained > 0.999:
+                self.ended = True
+                return penalties[:tried]
+        return penalties
 
 
 class _HeldOut:
@@ -312,7 +328,9 @@ class _HeldOut:
         self.counted = np.flatnonzero(held_out & np.isin(design.label, self.present))
         self.counted_weight = float(design.weight[self.counted].sum())
         self.path: list[FloatArray] = []
-        self.loss = np.zeros(0)
+        self.loss: list[float] = []
+        self.converged = True
+        self._curvature: Curvature | None = None
 
     def others(self) -> Design:
         """Return a copy of the rows outside the fold."""
@@ -320,24 +338,25 @@ class _HeldOut:
         keep[self.rows] = False
         return self.design.subset(keep)
 
-    def descend(self, penalties: FloatArray, tol: float, max_iter: int) -> bool:
-        """Fit at decreasing penalties; keep the solutions and the summed losses; return whether all converged."""
-        self.loss = np.zeros(len(penalties))
+    def descend(self, penalties: FloatArray, tol: float, max_iter: int) -> None:
+        """Fit at further, decreasing penalties; keep the solutions, and the summed losses of the rows of the fold."""
         if len(self.present) == 1:
-            return True
+            self.loss += [0.0] * len(penalties)
+            return
         problem = PenalisedLoss(self.others(), max_iter)
+        if self.path:
+            problem.move_to(self.path[-1], self._curvature)
         columns = np.ascontiguousarray(self.design.columns[:, self.counted])
         weight = self.design.weight[self.counted]
         label = np.searchsorted(self.present, self.design.label[self.counted])
         scores = np.empty((len(self.present), len(self.counted)))
         probability = np.empty_like(scores)
-        converged = True
-        for i, penalty in enumerate(penalties):
-            converged = problem.minimise(penalty, tol) and converged
+        for penalty in penalties:
+            self.converged = problem.minimise(penalty, tol) and self.converged
             linear_scores(columns, problem.coefficient, scores)
-            self.loss[i] = log_loss(scores, label, weight, probability)
+            self.loss.append(log_loss(scores, label, weight, probability))
             self.path.append(problem.coefficient.copy())
-        return converged
+        self._curvature = problem.curvature
 
     def probabilities(self, coefficient: FloatArray) -> FloatArray:
         """Class probabilities (m, K) of all rows of the fold, for the classes that the other rows have."""

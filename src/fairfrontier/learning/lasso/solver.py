@@ -54,7 +54,7 @@ class Design:
 
 
 @dataclass(frozen=True, slots=True)
-class _Curvature:
+class Curvature:
     """Second derivatives of the loss on some features, the intercepts concentrated out."""
 
     features: IntArray
@@ -76,7 +76,7 @@ class PenalisedLoss:
         self.max_iter = max_iter
         self.n_iter = 0
         self.first = 1 if design.n_classes == 2 else 0
-        self._curvature: _Curvature | None = None
+        self.curvature: Curvature | None = None
         self._trial = np.empty((design.n_classes, len(design.label)))
         share = np.bincount(design.label, design.weight, design.n_classes)
         coefficient = np.zeros((design.n_classes, design.rows.shape[1]))
@@ -85,9 +85,10 @@ class PenalisedLoss:
         self.null_loss = self.loss
         self.max_penalty = float(np.abs(self.gradient[:, 1:]).max(initial=0.0))
 
-    def move_to(self, coefficient: FloatArray) -> None:
-        """Place the solver at `coefficient` (K, 1 + p), intercepts first."""
+    def move_to(self, coefficient: FloatArray, curvature: Curvature | None = None) -> None:
+        """Place the solver at `coefficient` (K, 1 + p), intercepts first; reuse a curvature found near it, if given."""
         design = self.design
+        self.curvature = curvature if curvature is not None else self.curvature
         self.coefficient = coefficient.copy()
         self.scores = np.empty((design.n_classes, len(design.label)))
         self.probability = np.empty_like(self.scores)
@@ -116,7 +117,7 @@ class PenalisedLoss:
             largest = float(violation.max())
             if largest <= tol:
                 return True
-            curvature = self._curvature
+            curvature = self.curvature
             if curvature is None:
                 curvature = self._curvature_at(self._promising(penalty))
             else:
@@ -127,7 +128,7 @@ class PenalisedLoss:
                     curvature = self._curvature_at(np.union1d(features, np.flatnonzero(outside)))
                 elif largest > SLOW_PROGRESS * previous:
                     curvature = self._curvature_at(self._promising(penalty))
-            self._curvature = curvature
+            self.curvature = curvature
             target = self._newton_target(curvature, penalty, max(0.1 * tol, 0.02 * largest))
             full_step = self._step_towards(target, penalty)
             previous = largest if full_step else 0.0
@@ -139,7 +140,7 @@ class PenalisedLoss:
         near = np.abs(self.gradient[:, 1:]).max(axis=0) >= NEAR_PENALTY * penalty
         return np.flatnonzero(near | (self.coefficient[:, 1:] != 0.0).any(axis=0))
 
-    def _curvature_at(self, features: IntArray) -> _Curvature:
+    def _curvature_at(self, features: IntArray) -> Curvature:
         design, probability = self.design, self.probability
         n_classes, size = design.n_classes, 1 + len(features)
         rows = design.rows
@@ -166,9 +167,9 @@ class PenalisedLoss:
                 reduced -= inverse[k, m] * np.multiply.outer(block_0b[k], block_0b[m])
         diagonal = np.diag_indices_from(reduced)
         reduced[diagonal] = np.maximum(reduced[diagonal], 0.0) + 1e-9 * block_bb.max(initial=0.0) + 1e-15
-        return _Curvature(features, reduced, block_0b, inverse)
+        return Curvature(features, reduced, block_0b, inverse)
 
-    def _newton_target(self, curvature: _Curvature, penalty: float, tol: float) -> FloatArray:
+    def _newton_target(self, curvature: Curvature, penalty: float, tol: float) -> FloatArray:
         """Return the coefficients that minimise the penalised quadratic approximation of the loss."""
         block_0b, inverse, first = curvature.intercept_on_coefficient, curvature.intercept_inverse, self.first
         inside = 1 + curvature.features

@@ -178,10 +178,6 @@ class Learner(ABC):
     ) -> FittedPart:
         """Fit one component."""
 
-    def settled(self, parts: Mapping[Component, Any]) -> Mapping[Component, Any]:
-        """Return all fitted components without what predictions do not need, such as values of training rows."""
-        return parts
-
     @abstractmethod
     def combine(self, parts: Mapping[Component, Any]) -> Prediction:
         """Combine what the fitted components predicted for the same rows."""
@@ -193,11 +189,6 @@ class FittedLearner:
 
     learner: Learner
     parts: Mapping[Component, FittedPart]
-
-    @classmethod
-    def of(cls, learner: Learner, parts: Mapping[Component, FittedPart]) -> "FittedLearner":
-        """Keep of the fitted components what predictions need."""
-        return cls(learner, learner.settled(parts))
 
     def predict(self, X: Table) -> Prediction:
         """Predict at the rows of X."""
@@ -230,7 +221,7 @@ def fit_learner(
     tuning = tuning or {}
     components = learner.components(rows.n_groups)
     seeds = child_seeds(seed, len(components))
-    return FittedLearner.of(
+    return FittedLearner(
         learner,
         {name: learner.fit(name, rows, child, tuning.get(name)) for name, child in zip(components, seeds, strict=True)},
     )

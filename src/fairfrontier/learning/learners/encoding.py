@@ -179,6 +179,12 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         first = len(self.numbers_)
         return tuple(range(first, first + len(self.levels_))) if self.native else ()
 
+    @property
+    def width(self) -> int:
+        """Number of columns of numbers that the covariates become."""
+        n_levels = [1 if self.native else column.n_levels for column in self.levels_]
+        return len(self.numbers_) + len(self._with_gaps()) + sum(n_levels)
+
     def transform(self, X: Table) -> FloatArray:
         """Return the covariates as a float array."""
         values = self._numbers(X)
@@ -293,15 +299,31 @@ class PooledColumns(NumericColumns):
         self, X: GroupedTable, y: Any = None, sample_weight: FloatArray | None = None
     ) -> PooledColumns:
         """Learn the encoding of the covariates, and the means of the resulting columns if they are needed."""
-        super().fit(X.X, y, sample_weight)
-        if self.interactions:
-            self.centre_ = np.average(super().transform(X.X), axis=0, weights=sample_weight)
+        self._fit(X, y, sample_weight)
         return self
+
+    def fit_transform(self, X: GroupedTable, y: Any = None, sample_weight: FloatArray | None = None) -> FloatArray:
+        """Learn the encoding, and return the rows encoded."""
+        return self.with_groups(self._fit(X, y, sample_weight), X.group, X.n_groups)
+
+    def _fit(self, X: GroupedTable, y: Any, sample_weight: FloatArray | None) -> FloatArray:
+        super().fit(X.X, y, sample_weight)
+        numbers = self.without_groups(X.X)
+        if self.interactions:
+            self.centre_ = np.average(numbers, axis=0, weights=sample_weight)
+        return numbers
 
     def transform(self, X: GroupedTable) -> FloatArray:  # type: ignore[override]
         """Return covariates and groups as a float array."""
-        numbers = super().transform(X.X)
-        member = np.asarray(X.group[:, None] == np.arange(X.n_groups), dtype=np.float64)
+        return self.with_groups(self.without_groups(X.X), X.group, X.n_groups)
+
+    def without_groups(self, X: Table) -> FloatArray:
+        """Return the covariates alone, as `NumericColumns` does: the first columns of those with groups."""
+        return super().transform(X)
+
+    def with_groups(self, numbers: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
+        """Add the columns of the groups to encoded covariates."""
+        member = np.asarray(group[:, None] == np.arange(n_groups), dtype=np.float64)
         if not self.interactions:
             return np.hstack([numbers, member])
         centred = numbers - self.centre_

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias, overload
 
 import numpy as np
@@ -111,6 +112,11 @@ def log_loss(prediction: GroupPrediction, z: FloatArray) -> FloatArray:
     return np.asarray(-np.log(np.clip(p, np.finfo(np.float64).eps, 1.0)))
 
 
+def losses(prediction: GroupPrediction, z: FloatArray) -> FloatArray:
+    """Return the log loss of every row, or its squared error if the prediction has no probabilities."""
+    return (prediction.mean - z) ** 2 if prediction.values is None else log_loss(prediction, z)
+
+
 def probabilities_of(values: FloatArray, prediction: GroupPrediction) -> FloatArray:
     """Return the probabilities (n, V) of the given values, sorted; zero for those that the prediction does not have.
 
@@ -197,29 +203,32 @@ class Family:
         Without `tuning` the model is tuned on these very rows, in folds that keep `clusters` together.
         """
         X, z, weight, clusters = _weighted_rows(X, z, weight, clusters)
-        encoded = self._encode(X, z, weight)
-        if tuning is None and encoded.family.grid and len(np.unique(z)) > 1:
+        n_values = len(np.unique(z))
+        encoded = self.encode(X, n_values, z, weight) if n_values > 1 else Encoded(self, X)
+        if tuning is None and encoded.family.grid and n_values > 1:
             tuning = encoded.family.search(encoded.X, z, weight, seed, clusters)[0]
         return encoded.whole(encoded.family.fit_encoded(encoded.X, z, weight, seed, tuning, clusters))
 
-    def _encode(self, X: Features, z: FloatArray, weight: FloatArray | None) -> "_Encoded":
-        """Encode columns once for all models of z: what remains of the family takes numbers."""
-        n_values = len(np.unique(z))
+    def encode(self, X: Features, n_values: int, y: FloatArray | None, weight: FloatArray | None) -> "Encoded":
+        """Encode columns once for all models of variables with that many values: what remains takes numbers.
+
+        Which integers are codes is also learned from ``y``, if that is given.
+        """
         prototype = self.choose(n_values)
         first = prototype.steps[0] if isinstance(prototype, Pipeline) and len(prototype.steps) > 1 else ("", None)
-        if n_values <= 1 or not isinstance(first[1], NumericColumns) or X.shape[1] == 0:
-            return _Encoded(self, X)
+        if not isinstance(first[1], NumericColumns) or X.shape[1] == 0:
+            return Encoded(self, X)
         columns = clone(first[1])
         if self.codes:
             columns.set_params(codes=self.codes)
-        columns.fit(X, z, sample_weight=weight)
+        encoded = columns.fit_transform(X, y, sample_weight=weight)
         rest = clone(Pipeline(prototype.steps[1:]))
         if columns.level_positions:
             takes = [name for name in rest.get_params() if name.endswith("__categorical_features")]
             rest.set_params(**dict.fromkeys(takes, columns.level_positions))
         kinds = {"classifier": rest} if prototype is self.classifier else {"regressor": rest}
         family = replace(self, **({"classifier": None, "regressor": None} | kinds), codes=())
-        return _Encoded(family, columns.transform(X), (first[0], columns))
+        return Encoded(family, encoded, (first[0], columns))
 
     def fit_encoded(
         self,
@@ -262,62 +271,48 @@ class Family:
     ) -> Mapping[str, Any] | None:
         """Find the tuning parameters of a model of z; None when there is nothing to tune."""
         X, z, weight, clusters = _weighted_rows(X, z, weight, clusters)
-        if len(np.unique(z)) <= 1:
+        n_values = len(np.unique(z))
+        if n_values <= 1:
             return None
         if self.grid:
-            encoded = self._encode(X, z, weight)
+            encoded = self.encode(X, n_values, z, weight)
             return encoded.family.search(encoded.X, z, weight, seed, clusters)[0]
         if self.tuned_parameters is None:
             return None
         estimator = self.fit(X, z, weight, seed, clusters=clusters).estimator
         return None if estimator is None else self.tuned_parameters(estimator)
 
-    def fit_validated(
-        self,
-        X: Features,
-        z: FloatArray,
-        weight: FloatArray | None,
-        seed: np.random.SeedSequence,
-        clusters: IntArray | None = None,
-    ) -> tuple[FittedModel, GroupPrediction]:
-        """Tune and fit a model of z, and predict each of its rows by a model that has not seen it.
-
-        The inner folds are those of the tuning where there are such; tuning parameters are chosen once for all folds.
-        Rows without weight are predicted by 0.
-        """
-        used = np.arange(len(z)) if weight is None else np.flatnonzero(weight > 0)
-        if len(np.unique(z[used])) <= 1:
-            model = self.fit(X, z, weight, seed, clusters=clusters)
-            return model, model.predict(X)
-        rows, v, w, together = _weighted_rows(X, z, weight, clusters)
-        encoded = self._encode(rows, v, w)
-        family, table = encoded.family, encoded.X
-        if self.grid:
-            tuning, inner = family.search(table, v, w, seed, together)
-            model = family.fit_encoded(table, v, w, seed, tuning, together)
-        else:
-            model, inner = family.fit_and_hold_out(table, v, w, seed, together)
-        return encoded.whole(model), _spread(inner, used, len(z))
-
-    def fit_and_hold_out(
+    def hold_out(
         self,
         X: Features,
         z: FloatArray,
         weight: FloatArray | None,
         seed: np.random.SeedSequence,
         clusters: IntArray | None,
-    ) -> tuple[FittedModel, GroupPrediction]:
-        """Fit a model that tunes itself, if it is tuned at all, and predict each row by a model without its fold."""
+        *,
+        rival: float | None = None,
+    ) -> tuple[GroupPrediction, Callable[[], FittedModel]]:
+        """Tune a model of z, and predict each row by a model that has not seen it; return also what fits all rows.
+
+        On columns that need no further encoding, and rows with positive weights. The inner folds are those of the
+        tuning where there are such; tuning parameters are chosen once for all folds. The summed loss of a ``rival`` is
+        as for `search`.
+        """
+        if len(np.unique(z)) > 1 and self.grid:
+            tuning, inner = self.search(X, z, weight, seed, clusters, rival=rival)
+            return inner, partial(self.fit_encoded, X, z, weight, seed, tuning, clusters)
         keep = {"model__keep_held_out": True} if self.held_out is not None and self.classifier is not None else None
         model = self.fit_encoded(X, z, weight, seed, keep, clusters)
+        if model.estimator is None:
+            return model.predict(X), lambda: model
         if keep and self.held_out is not None:
             found = self.held_out(model.estimator)
             if found is not None and model.values is not None:
-                return model, GroupPrediction(found @ model.values, model.values, found)
+                return GroupPrediction(found @ model.values, model.values, found), lambda: model
         fixed = None if self.tuned_parameters is None else self.tuned_parameters(model.estimator)
         parts = _inner_parts(z, seed, clusters)
         models = [self.fit_encoded(*_take(X, z, weight, rows), seed, fixed, _some(clusters, rows)) for rows, _ in parts]
-        return model, _predict_parts(models, parts, X, z)
+        return _predict_parts(models, parts, X, z), lambda: model
 
     def search(
         self,
@@ -326,8 +321,14 @@ class Family:
         weight: FloatArray | None,
         seed: np.random.SeedSequence,
         clusters: IntArray | None,
+        *,
+        rival: float | None = None,
     ) -> tuple[Mapping[str, Any], GroupPrediction]:
-        """Return the member of the grid of smallest cross-validated loss, and its predictions on held-out rows."""
+        """Return the member of the grid of smallest cross-validated loss, and its predictions on held-out rows.
+
+        A model that grows is given up when its summed loss, less what the last stage gained, exceeds that of a
+        ``rival``: later stages mostly gain less in all than the last one did.
+        """
         w = np.ones(len(z)) if weight is None else weight
         parts = _inner_parts(z, seed, clusters)
         models: list[FittedModel] = []
@@ -343,23 +344,46 @@ class Family:
                     for train, _ in parts
                 ]
             inner = _predict_parts(models, parts, X, z)
-            squared = inner.values is None
-            loss = float(np.sum(w * ((inner.mean - z) ** 2 if squared else log_loss(inner, z))))
-            if best is None or loss < best[0]:
+            loss = float(np.sum(w * losses(inner, z)))
+            before = None if best is None else best[0]
+            if before is None or loss < before:
                 best = (loss, parameters, inner)
-            elif self.grows and loss > best[0]:
+            if not self.grows or before is None:
+                continue
+            if loss > before or (rival is not None and 2.0 * loss - before > rival):
                 break
         assert best is not None  # a grid has members
         return best[1], best[2]
 
 
 @dataclass(frozen=True, slots=True)
-class _Encoded:
-    """A family whose models take the encoded columns ``X``, and the step of a pipeline that encodes further rows."""
+class Encoded:
+    """A family whose models take encoded columns.
+
+    Attributes
+    ----------
+    family : Family
+        The family.
+    X : array, or what was given if there was nothing to encode
+        Encoded columns.
+    step : name and encoder, or None
+        The step of a pipeline that encodes further rows.
+    """
 
     family: Family
-    X: Features
+    X: Any
     step: tuple[str, NumericColumns] | None = None
+
+    @property
+    def columns(self) -> NumericColumns:
+        """What encodes further rows."""
+        assert self.step is not None
+        return self.step[1]
+
+    @property
+    def without_groups(self) -> FloatArray:
+        """The columns of the covariates, without those of the group."""
+        return np.asarray(self.X[:, : self.columns.width])
 
     def whole(self, model: FittedModel) -> FittedModel:
         """Return the model of the rows as they were before the encoding."""
@@ -393,19 +417,6 @@ def _predict_parts(
         mean[held] = prediction.mean
         probabilities[held] = probabilities_of(values, prediction)
     return GroupPrediction(mean, values, probabilities)
-
-
-def _spread(prediction: GroupPrediction, rows: IntArray, n: int) -> GroupPrediction:
-    """Put predictions at the rows that they belong to; the others are 0."""
-    if len(rows) == n:
-        return prediction
-    mean = np.zeros(n)
-    mean[rows] = prediction.mean
-    if prediction.probabilities is None:
-        return GroupPrediction(mean)
-    probabilities = np.zeros((n, prediction.probabilities.shape[1]))
-    probabilities[rows] = prediction.probabilities
-    return GroupPrediction(mean, prediction.values, probabilities)
 
 
 def _encoder_of(estimator: Any) -> str:

@@ -76,8 +76,8 @@ def pooled_logit(n_penalties: int = 25, n_tuning_folds: int = 3) -> Learner:
     n_penalties, n_tuning_folds : int
         Penalties tried, and folds used, to choose them, in every fold anew.
     """
-    kind = _logit_candidate(n_penalties, n_tuning_folds)
-    return PooledLearner("pooled-logit", kind.family, kind.pooled)
+    family = _tuned_logit(n_penalties, n_tuning_folds)
+    return PooledLearner("pooled-logit", family, pooled_family(family, interactions=True))
 
 
 def pooled_boosting(**options: Any) -> Learner:
@@ -88,33 +88,29 @@ def pooled_boosting(**options: Any) -> Learner:
     **options
         As for `boosting`; the number of trees is chosen in every fold anew.
     """
-    kind = _boosting_candidate(**options)
-    return PooledLearner("pooled-boosting", kind.family, kind.pooled)
+    family = boosting_family(**options)
+    return PooledLearner("pooled-boosting", family, pooled_family(family, interactions=False))
 
 
 def auto(**options: Any) -> Learner:
-    """Logistic regression and boosting, in each group by itself and in one model of all groups, weighted.
+    """Logistic regression and boosting, in each group by itself and with the help of the other groups, weighted.
 
-    For each factor, P(G = g | x) and E[dl | x, G = g], the weights minimise the squared error on inner folds of the
-    training rows. `FairFrontier.learner_report_` has the losses and weights.
+    The pooled boosting is one model of all groups that sees the group. The pooled logit adjusts it: a logistic
+    regression in each group that sees its log odds beside the covariates. For each factor, P(G = g | x) and
+    E[dl | x, G = g], the weights rest on squared errors on inner folds of the training rows: those of smallest error,
+    shrunken towards the simplest candidate that is as good. `FairFrontier.learner_report_` has the losses and weights.
 
     Parameters
     ----------
     **options
         Of boosting, as for `boosting`; by default cross-validated loss chooses the number of trees.
     """
-    return AutoLearner("auto", (_logit_candidate(25, 3), _boosting_candidate(**options)))
+    kinds = (Candidate("logit", _tuned_logit(25, 3)), Candidate("boosting", boosting_family(**options)))
+    return AutoLearner("auto", kinds)
 
 
-def _logit_candidate(n_penalties: int, n_tuning_folds: int) -> Candidate:
-    regressor = lasso_model(n_penalties, n_tuning_folds)
-    family = logit_family(None, n_penalties, n_tuning_folds, True, regressor)
-    return Candidate("logit", family, pooled_family(family, interactions=True))
-
-
-def _boosting_candidate(**options: Any) -> Candidate:
-    family = boosting_family(**options)
-    return Candidate("boosting", family, pooled_family(family, interactions=False))
+def _tuned_logit(n_penalties: int, n_tuning_folds: int) -> Family:
+    return logit_family(None, n_penalties, n_tuning_folds, True, lasso_model(n_penalties, n_tuning_folds))
 
 
 def lasso(n_penalties: int = 50, n_tuning_folds: int = 10, tune_on_folds: bool = False) -> Learner:

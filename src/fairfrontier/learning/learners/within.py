@@ -90,10 +90,6 @@ class FactorLearner(Learner):
         """As the factored learner."""
         return self.learner.fit(component, rows, seed, tuning)
 
-    def settled(self, parts: Mapping[Component, Any]) -> Mapping[Component, Any]:
-        """As the factored learner."""
-        return self.learner.settled(parts)
-
     def combine(self, parts: Mapping[Component, Any]) -> Prediction:
         """Take the factor."""
         combined = self.learner.combine(parts)
