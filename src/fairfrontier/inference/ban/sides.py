@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...arrays import FloatArray
 from ...errors import InputError
-from ...fit import Fit
+from ...fit import Fit, Plane, attainable
+from ...frontier.rule_class import GroupBlind
+from ...frontier.sets import most_central, sharp_points
 from ...learning.cross_fitting import cross_fit
 from ...learning.learners import Learner, child_seeds, within_groups, without_groups
 
@@ -24,6 +28,22 @@ def both_sides(fit: Fit) -> tuple[FloatArray, FloatArray]:
     if nuisance.within is not None:
         return nuisance.predictions, nuisance.within
     return nuisance.predictions, _again(fit, None if learner is None else within_groups(learner))
+
+
+def blind_side(fit: Fit) -> Fit:
+    """Return the fit of two groups for rules that do not see the group, with the predictions of the same learner."""
+    if not fit.rules.sees_group:
+        return fit
+    blind, within = both_sides(fit)
+    rules = GroupBlind()
+    functions = [attainable(fit.sample, rows, t, fit.bounds, rules) for rows, t in zip(fit.losses, blind, strict=True)]
+    return replace(
+        fit,
+        nuisance=replace(fit.nuisance, predictions=blind, within=within),
+        planes=tuple(Plane(function, None, sharp_points(function)) for function in functions),
+        central=most_central([function.estimate for function in functions]),
+        rules=rules,
+    )
 
 
 def _again(fit: Fit, learner: Learner | None) -> FloatArray:
