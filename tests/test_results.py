@@ -68,12 +68,20 @@ def walk(sample):
         *[distances, distances[IN_USE], distances.difference(IN_USE, "other"), ff.fairest_point()],
         *[ff.alternatives({IN_USE: coin}, 5), ff.alternatives({"best": y}, 5)],
         *several_groups(X, y, coin),
+        *[ff.cost_of_ban(), *seeing_the_group(X, y, group, coin)],
         *[linear.restriction(ff), evaluate(linear, X, y, group), evaluate(coin, X, y, group, sample_weight=1.0 + coin)],
     ]
     by_class: dict[str, list] = {}
     for result in found:
         by_class.setdefault(type(result).__name__, []).append(result)
     return by_class
+
+
+def seeing_the_group(X, y, group, coin):
+    """Results for rules that see the group."""
+    ff = FairFrontier(n_boot=N_BOOT, n_folds=2, groups=GROUPS, rules="group-aware", random_state=0, **QUICK)
+    test = ff.fit(X, y, sensitive_features=group).test_lda({IN_USE: coin})[IN_USE]
+    return [test, *test.by_group, test.evidence.witness or ff.cost_of_ban()]
 
 
 def several_groups(X, y, coin):

@@ -31,6 +31,8 @@ from .frontier.rule_class import read_rules
 from .frontier.sets import FeasibleSet, FrontierCurve
 from .frontier.support import SupportFunction
 from .inference import estimates, questions
+from .inference.ban.questions import cost_of_ban
+from .inference.ban.result import BanCost
 from .inference.bands import EstimatedFeasibleSet
 from .inference.best_points import BestPointTests
 from .inference.distance.estimates import Method as DistanceMethod
@@ -734,6 +736,32 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         ('not-shown', True)
         """
         return questions.skew_test(self.fit_, alpha=alpha, method=method)
+
+    def cost_of_ban(self, alpha: float | None = None) -> BanCost:
+        """What it costs that rules may not see the group: risks attainable with and without it, and their difference.
+
+        At the best point of each group, with equal and with population weights, and for two groups at the rawlsian and
+        the fairest point and over all weights. Intervals per group and of the change in the gap hold together. Both
+        sides come from this fit, whichever ``rules`` it has.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            Level; default that of the object.
+
+        Returns
+        -------
+        BanCost
+
+        Examples
+        --------
+        >>> cost = ff.cost_of_ban()
+        >>> cost.names
+        ('best for 1', 'best for 0', 'utilitarian', 'population', 'rawlsian', 'fairest')
+        >>> bool(cost.table.loc["utilitarian", "cost 0"] > 0)
+        True
+        """
+        return cost_of_ban(self.fit_, alpha=alpha)
 
     def distance_to_fairest(
         self,

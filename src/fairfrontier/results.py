@@ -7,6 +7,8 @@ Results are frozen. They compare by content, can be pickled, print in a few line
 from .data.risks import Risks
 from .frontier.regret import Regret
 from .frontier.sets import BestPoints, FeasibleSet, FrontierCurve
+from .inference.aware.groups import GroupTest
+from .inference.ban.result import BanCost
 from .inference.bands import EstimatedFeasibleSet, SetTest, SupportBand
 from .inference.best_points import BestPointTests
 from .inference.distance.result import DistanceDifference, DistanceInterval, DistanceIntervals, FairestPoint
@@ -31,6 +33,7 @@ from .rules.linear import Restriction
 
 __all__ = [
     "Alternatives",
+    "BanCost",
     "BestPointTests",
     "BestPoints",
     "BestPointsSet",
@@ -47,6 +50,7 @@ __all__ = [
     "FrontierRegion",
     "GainBound",
     "GroupSkewTest",
+    "GroupTest",
     "JointEvidence",
     "JointLDATest",
     "JointLDATests",

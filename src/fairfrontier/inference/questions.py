@@ -19,6 +19,7 @@ from ..frontier.support import group_means
 from ..learning.learners import child_seeds
 from ..progress import progress_bar
 from .aware.questions import aware_evidence
+from .ban.sides import blind_side
 from .bands import EstimatedFeasibleSet
 from .best_points import BestPointTests, best_point_tests
 from .distance.estimates import Fairest, MetricLike, fairest_evidence, read_metric
@@ -268,6 +269,7 @@ def skew_test(fit: Fit, *, alpha: float | None = None, method: SkewMethod = "sha
     labels, level = fit.sample.groups.pair("The test of group skew"), fit.level(alpha)
     if method not in get_args(SkewMethod):
         raise InputError("bad-option", f"`method` must be one of {list(get_args(SkewMethod))}, got {method!r}.")
+    fit = blind_side(fit)  # the question is one of rules that do not see the group, whatever rules were asked for
     risks = points_table(fit).to_numpy()[:, :2]
     return group_skew_test(fit.contexts(), fit.central, (risks[0], risks[1]), labels, level, method)
 

@@ -1,0 +1,1 @@
+"""What it costs that rules may not see the group."""

@@ -1,0 +1,163 @@
+"""Risks with and without the group at named points, and draws of what a ban costs there.
+
+Without a capacity the best decisions about one group do not depend on what one prefers between groups, if rules see the
+group: the risks attainable for any preference are the corner of the box, every group at its smallest risk. Without
+the group they depend on the preference. At a point p both sides are linear in the risks of a few rules, which are held
+while drawing; the same random weights serve both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...arrays import FloatArray
+from ...bootstrap.draws import DrawingContext
+from ...fit import Fit, attainable
+from ...frontier.capacity import lowest_level
+from ...frontier.plane import off_breakpoint
+from ...frontier.rule_class import GroupAware, GroupBlind
+from ...frontier.sets import sharp_fairest
+from ...frontier.support import SupportFunction
+from ..aware.groups import draw_risks
+
+N_WEIGHTS = 41
+"""Weights of the first group at which the curve is drawn."""
+FAIREST = "fairest"
+RAWLSIAN = "rawlsian"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Risks (P, G) at named points on one side of the ban, and draws (B, P, G) of them."""
+
+    risks: FloatArray
+    draws: FloatArray
+
+
+@dataclass(slots=True)
+class _Rules:
+    """Rules of one repetition, as losses of the rows, and points as linear forms of their risks."""
+
+    losses: list[FloatArray] = field(default_factory=list)
+    points: dict[str, list[tuple[int, FloatArray]]] = field(default_factory=dict)
+
+    def add(self, losses: FloatArray) -> int:
+        self.losses.append(losses)
+        return len(self.losses) - 1
+
+    def side(self, names: Sequence[str], risks: FloatArray, draws: FloatArray) -> Side:
+        """Evaluate the points of these names from risks (C, G) and draws (B, C, G) of the rules."""
+        found = np.array([sum(form @ risks[k] for k, form in self.points[name]) for name in names])
+        drawn = [sum(draws[:, k] @ form.T for k, form in self.points[name]) for name in names]
+        return Side(found, np.stack(drawn, axis=1))
+
+
+def named_directions(fit: Fit) -> dict[str, FloatArray]:
+    """Directions (G,) of preferences that do not depend on what is attainable: of each group, and of all together."""
+    groups = fit.sample.groups
+    n = len(groups)
+    named = {f"best for {label}": -np.eye(n)[g] for g, label in enumerate(groups)}
+    return named | {"utilitarian": np.full(n, -1.0 / n), "population": -groups.shares}
+
+
+def two_sides(fit: Fit, blind: FloatArray, within: FloatArray) -> tuple[tuple[str, ...], Side, Side]:
+    """Names of the points, and both sides of the ban there: without the group, and with it; means over repetitions."""
+    names = [*named_directions(fit), *([RAWLSIAN, FAIREST] if len(fit.sample.groups) == 2 else [])]
+    found = []
+    for t, own in zip(blind, within, strict=True):
+        without, seeing = _without(fit, t), _seeing(fit, own, names)
+        drawn = draw_risks(fit, np.array([*without.losses, *seeing.losses]))
+        k = len(without.losses)
+        found.append(
+            (
+                without.side(names, drawn.means[:k], drawn.draws[:, :k]),
+                seeing.side(names, drawn.means[k:], drawn.draws[:, k:]),
+            )
+        )
+    sides = [
+        Side(np.mean([pair[j].risks for pair in found], axis=0), np.mean([pair[j].draws for pair in found], axis=0))
+        for j in (0, 1)
+    ]
+    return tuple(names), sides[0], sides[1]
+
+
+def _chances(fit: Fit, selected: FloatArray) -> FloatArray:
+    lower = 0.0 if fit.bounds.lower is None else fit.bounds.lower
+    upper = 1.0 if fit.bounds.upper is None else fit.bounds.upper
+    return np.where(selected, upper, lower)
+
+
+def _without(fit: Fit, t: FloatArray) -> _Rules:
+    """Rules of one repetition that do not see the group; k(x) = q'M t(x)."""
+    rules, shares, rows = _Rules(), fit.sample.groups.shares, fit.row_losses
+    unit = np.eye(len(shares))
+    for name, q in named_directions(fit).items():
+        k = np.einsum("ij,j->i", t, q / shares)
+        rules.points[name] = [(rules.add(rows.of(_chances(fit, k > 0.0))), unit)]
+    if len(shares) == 2:
+        function = attainable(fit.sample, rows, t, fit.bounds, GroupBlind())
+        q = off_breakpoint(lowest_level(function.plug_in().h, np.pi, 1.5 * np.pi))
+        rules.points[RAWLSIAN] = [(rules.add(_losses(function, q)), unit)]
+        _, q, position = sharp_fairest(function)
+        # on the 45-degree line both risks are -h(q) = -q'e, with q1 + q2 = -1
+        form = np.tile(-q, (2, 1)) if position == "crosses" else unit
+        rules.points[FAIREST] = [(rules.add(_losses(function, q)), form)]
+    return rules
+
+
+def _losses(function: SupportFunction, q: FloatArray) -> FloatArray:
+    s = function.scores
+    return s.losses(function.selected(q))
+
+
+def _seeing(fit: Fit, within: FloatArray, names: Sequence[str]) -> _Rules:
+    """Rules of one repetition that see the group: the best of every group, and for the fairest point the worst."""
+    rules, s, rows = _Rules(), fit.sample, fit.row_losses
+    own = within[np.arange(fit.n_obs), s.group]
+    low = rules.add(rows.of(_chances(fit, own < 0.0)))
+    unit = np.eye(len(s.groups))
+    rules.points = {name: [(low, unit)] for name in names}
+    if FAIREST in names:
+        # which group is worse off at the corner, and whether the other one can be brought there, by prediction
+        smallest = fit.group_means(rows.l0 + own * _chances(fit, own < 0.0))
+        largest = fit.group_means(rows.l0 + own * _chances(fit, own > 0.0))
+        worse = int(smallest[1] >= smallest[0])
+        if largest[1 - worse] >= smallest[worse]:
+            rules.points[FAIREST] = [(low, np.tile(unit[worse], (2, 1)))]
+        else:
+            high = rules.add(rows.of(_chances(fit, own > 0.0)))
+            rules.points[FAIREST] = [(low, np.diag(unit[worse])), (high, np.diag(unit[1 - worse]))]
+    return rules
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What a ban costs in the mean of the two risks with weights w and 1 - w: estimates (W,) and draws (B, W)."""
+
+    weights: FloatArray
+    without: FloatArray
+    seeing: FloatArray
+    draws: FloatArray
+
+    @property
+    def cost(self) -> FloatArray:
+        """Risk without the group less risk with it."""
+        return self.without - self.seeing
+
+
+def cost_curve(fit: Fit, blind: FloatArray, within: FloatArray) -> Curve:
+    """Draw h_aware(q) - h_blind(q) at q = -(w, 1 - w), for two groups; means over repetitions."""
+    w = np.linspace(0.0, 1.0, N_WEIGHTS)
+    q = -np.column_stack([w, 1.0 - w])
+    values = []
+    for rows, *sides in zip(fit.losses, blind, within, strict=True):
+        drawn = []
+        for t, rules in zip(sides, (GroupBlind(), GroupAware()), strict=True):
+            function, o = attainable(fit.sample, rows, t, fit.bounds, rules), fit.options
+            drawn.append(DrawingContext(function, o.n_boot, fit.seeds.drawing, o.n_jobs).draw(q, hold_rules=True))
+        values.append((-drawn[0].h_hat, -drawn[1].h_hat, drawn[1].h - drawn[0].h))
+    without, seeing, draws = (np.mean([each[j] for each in values], axis=0) for j in range(3))
+    return Curve(w, without, seeing, draws)

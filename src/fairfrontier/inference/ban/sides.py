@@ -1,0 +1,64 @@
+"""Both sides of a ban from one fit: predictions for rules that do not see the group, and for rules that do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...arrays import FloatArray
+from ...errors import InputError
+from ...fit import Fit, Plane, attainable
+from ...frontier.rule_class import GroupBlind
+from ...frontier.sets import most_central, sharp_points
+from ...learning.cross_fitting import cross_fit
+from ...learning.learners import Learner, child_seeds, within_groups, without_groups
+
+
+def both_sides(fit: Fit) -> tuple[FloatArray, FloatArray]:
+    """Out-of-fold predictions (n_rep, n, G) of E[dl 1{G = g} | x], and of E[dl | x, G = g].
+
+    A learner that has the second as a factor gives both in one fit. Any other is fitted once more, on the same folds.
+    """
+    nuisance, learner = fit.nuisance, fit.learner
+    if fit.rules.sees_group:
+        if nuisance.group_probabilities is not None:
+            return nuisance.predictions * nuisance.group_probabilities, nuisance.predictions
+        return _again(fit, None if learner is None else without_groups(learner)), nuisance.predictions
+    if nuisance.within is not None:
+        return nuisance.predictions, nuisance.within
+    return nuisance.predictions, _again(fit, None if learner is None else within_groups(learner))
+
+
+def blind_side(fit: Fit) -> Fit:
+    """Return the fit of two groups for rules that do not see the group, with the predictions of the same learner."""
+    if not fit.rules.sees_group:
+        return fit
+    blind, within = both_sides(fit)
+    rules = GroupBlind()
+    functions = [attainable(fit.sample, rows, t, fit.bounds, rules) for rows, t in zip(fit.losses, blind, strict=True)]
+    return replace(
+        fit,
+        nuisance=replace(fit.nuisance, predictions=blind, within=within),
+        planes=tuple(Plane(function, None, sharp_points(function)) for function in functions),
+        central=most_central([function.estimate for function in functions]),
+        rules=rules,
+    )
+
+
+def _again(fit: Fit, learner: Learner | None) -> FloatArray:
+    folds = fit.nuisance.folds
+    if learner is None or folds is None:
+        raise InputError(
+            "bad-learner",
+            "What a ban of the group costs is estimated from predictions for rules that see it and for rules that do "
+            "not, and with `external_nuisance` there is only one of them: fit with a learner.",
+        )
+    seeds = child_seeds(child_seeds(fit.seeds.learning, 5)[4], len(folds))  # the first four serve the cross-fitting
+    layers = [
+        cross_fit(
+            fit.sample, fit.row_losses.dl, learner, folds=own, n_jobs=fit.options.n_jobs, random_state=seed
+        ).predictions[0]
+        for own, seed in zip(folds, seeds, strict=True)
+    ]
+    return np.array(layers)
