@@ -91,7 +91,7 @@ def published(function, losses, n_directions, n_boot, seed=0):
 
 def lda(function, losses, n_boot=N_BOOT, **options):
     context = DrawingContext(function, n_boot, np.random.SeedSequence(1), 1)
-    return lda_evidence([context], [losses], np.empty((0, 2)), **options)
+    return lda_evidence(context, losses, np.empty((0, 2)), **options)
 
 
 def frontier_set(function, candidates, n_boot=N_BOOT):

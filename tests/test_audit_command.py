@@ -775,9 +775,9 @@ def test_each_run_is_tested_once(monkeypatch):
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), request)
     real, calls = questions.lda_evidence, []
 
-    def counted(contexts, *arguments, **options):
-        calls.append(contexts[0].function)
-        return real(contexts, *arguments, **options)
+    def counted(context, *arguments, **options):
+        calls.append(context.function)
+        return real(context, *arguments, **options)
 
     monkeypatch.setattr(questions, "lda_evidence", counted)
     audit = run_audit(plan)

@@ -225,19 +225,6 @@ def test_true_best_points_are_kept_and_wrong_ones_rejected():
     assert tests.reject.tolist() == [False, True, True, True, True]
 
 
-def test_repetitions_are_combined_by_twice_the_median():
-    data = rows(120, 5)
-    ff = learned(data, n_rep=3, n_boot=B)
-    single = [fit(data, t=t, options={"n_boot": B}) for t in ff.nuisance_.predictions]
-    for directions in ("exact", 20):
-        combined = ff.test_best_points(CANDIDATES_R, CANDIDATES_B, directions=directions)
-        alone = [f.test_best_points(CANDIDATES_R, CANDIDATES_B, directions=directions) for f in single]
-        expected = np.minimum(1.0, 2.0 * np.median([t.p_value for t in alone], axis=0))
-        np.testing.assert_allclose(combined.p_value, expected, rtol=0, atol=1e-15)
-        assert len({t.p_value.tobytes() for t in alone}) > 1
-        assert any(np.allclose(combined.draws, t.draws, rtol=0, atol=1e-12) for t in alone)
-
-
 @pytest.mark.parametrize("directions", ["exact", 20])
 def test_the_number_of_threads_changes_no_bit(directions):
     data = rows(80, 3)

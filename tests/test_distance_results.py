@@ -232,33 +232,6 @@ def test_reports_speak_the_users_language():
     assert told["fairest"]["weights"] == found.fairest.weights.tolist()
 
 
-@pytest.mark.parametrize("method", ["sharp", "paper"])
-def test_repetitions_give_medians_at_half_the_level(method):
-    data = rows(150)
-    ff = FairFrontier(learner=LogisticRegression(), n_folds=2, n_rep=3, n_boot=B, random_state=1)
-    ff.fit(data.X, data.y, sensitive_features=data.g)
-    algorithms = {"x": data.X[:, 2] > 0, "y": data.X[:, 0] > 0}
-    found = ff.distance_to_fairest(algorithms, method=method, metric="euclidean")
-    each = found["x"]
-    l0, dl = data.y.astype(float), 1.0 - 2.0 * data.y
-    losses = np.array([l0 + a * dl for a in algorithms.values()])
-    metric, ends, points, distances, differences = read_metric("euclidean"), [], [], [], []
-    for context in ff.fit_.contexts():
-        own = fairest_evidence(context, losses, NOBODY, method)
-        parts = own.distance_parts(metric, 0, 0.025).values()
-        ends.append([min(p[0] for p in parts), max(p[1] for p in parts)])
-        parts = np.array(list(own.point_parts(0.025).values()))
-        points.append([parts[:, 0, 0].min(), parts[:, 0, 1].max()])
-        distances.append(METRICS["euclidean"](own.risks[0], own.point))
-        parts = own.difference_parts(metric, 0, 1, 0.025).values()
-        differences.append([min(p[0] for p in parts), max(p[1] for p in parts)])
-    assert len({tuple(pair) for pair in ends}) > 1  # the repetitions do differ
-    assert each.conf_int() == pytest.approx(tuple(np.median(ends, axis=0)), abs=1e-12)
-    assert each.estimate == pytest.approx(np.median(distances), abs=1e-12)
-    np.testing.assert_allclose(each.fairest.conf_int()[0], np.median(points, axis=0), atol=1e-12)
-    assert found.difference("x", "y").interval == pytest.approx(tuple(np.median(differences, axis=0)), abs=1e-12)
-
-
 @pytest.mark.parametrize("options", [{"method": "sharp"}, {"method": "paper"}, {"method": "paper", "kinks": True}])
 @pytest.mark.parametrize("gap", [0.0, 1.0])
 def test_bits_do_not_depend_on_jobs(gap, options):

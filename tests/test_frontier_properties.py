@@ -31,7 +31,7 @@ from fairfrontier.errors import (
 from fairfrontier.frontier import sweep
 from fairfrontier.frontier.capacity import cap
 from fairfrontier.frontier.plane import unit_circle
-from fairfrontier.frontier.sets import attained_hull, sharp_points
+from fairfrontier.frontier.sets import attained_hull
 from fairfrontier.frontier.support import make_scores
 from fairfrontier.inference.estimates import drawn as shape_of
 
@@ -368,24 +368,6 @@ def test_equal_lower_and_upper_leave_one_point():
 
 
 # --- repetitions and randomness -----------------------------------------------------------------------
-
-
-def test_repetitions_report_medians():
-    ff = learned(rows(300), n_rep=3)
-    assert len(ff.support_functions_) == 3
-    h = np.array([function.estimate.h(Q) for function in ff.support_functions_])
-    assert np.ptp(h, axis=0).max() > 0  # the repetitions do differ
-    np.testing.assert_array_equal(ff.support(Q), np.median(h, axis=0))
-    sets = [function.estimate.support_set(Q) for function in ff.support_functions_]
-    np.testing.assert_array_equal(ff.support_set(Q), np.median(sets, axis=0))
-    points = [sharp_points(function) for function in ff.support_functions_]
-    for name, attribute in zip(ff.points_.index, "RBF", strict=True):
-        expected = np.median([getattr(p, attribute) for p in points], axis=0)
-        np.testing.assert_array_equal(ff.points_.loc[name].to_numpy()[:2], expected)
-    covariances = [function.covariance(Q[:3]) for function in ff.support_functions_]
-    np.testing.assert_array_equal(ff.support_covariance(Q[:3]), np.median(covariances, axis=0))
-    assert any(ff.support_function_ is function for function in ff.support_functions_)
-    assert "3 repetitions (medians are shown)" in ff.summary()
 
 
 def test_the_seed_decides_every_bit(request):

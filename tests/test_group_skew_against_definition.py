@@ -23,7 +23,7 @@ from support.group_skew_cases import (
     two_sided_rows,
 )
 from support.quick import QUICK
-from support.small_samples import Rows, fit, learned, rows
+from support.small_samples import Rows, fit, rows
 
 from fairfrontier import FairFrontier, Loss, cost_loss
 from fairfrontier.bootstrap.draws import DrawingContext
@@ -264,24 +264,6 @@ def test_adding_a_constant_to_the_loss_moves_everything_along():
         tests.append(fit(data, options={"n_boot": B, "loss": shifted}).test_group_skew())
         np.testing.assert_allclose(tests[-1].best_r, tests[0].best_r + constant, atol=1e-12)
         assert tests[-1].p_value == pytest.approx(tests[0].p_value, abs=2 * ONE_DRAW + 1e-12)
-
-
-def test_repetitions_are_combined_by_twice_the_median():
-    data = rows(150, 5)
-    ff = learned(data, n_rep=3, n_boot=B)
-    single = [fit(data, t=t, options={"n_boot": B}) for t in ff.nuisance_.predictions]
-    for method in METHODS:
-        combined = ff.test_group_skew(method=method)
-        alone = [f.test_group_skew(method=method) for f in single]
-        expected = min(1.0, 2.0 * np.median([t.p_value for t in alone]))
-        assert combined.p_value == pytest.approx(expected, abs=1e-15)
-        assert (combined.verdict != "not-shown") == (expected <= 0.05)
-        chosen = [t for t in alone if np.allclose(t.draws, combined.draws, rtol=0, atol=1e-9)]
-        assert chosen
-        if method == "paper":
-            np.testing.assert_allclose(combined.closest, chosen[0].closest, atol=1e-12)
-        np.testing.assert_allclose(combined.best_r, np.median([t.best_r for t in alone], axis=0), atol=1e-12)
-        np.testing.assert_allclose(combined.best_b, np.median([t.best_b for t in alone], axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("method", METHODS)

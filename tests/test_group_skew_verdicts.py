@@ -20,7 +20,7 @@ from support.group_skew_cases import (
     side_grid,
     two_sided_rows,
 )
-from support.small_samples import fit, learned, rows
+from support.small_samples import fit
 
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
@@ -116,15 +116,6 @@ def test_the_smaller_p_value_of_the_two_points_counts():
             assert ff.test_group_skew().p_value_balanced == (1 + min(above, below)) / (1 + B)
             smaller.add(above < below)
     assert smaller == {True, False}
-
-
-def test_repetitions_are_combined_as_for_the_null():
-    data = rows(150, 5)
-    ff = learned(data, n_rep=3, n_boot=B)
-    alone = [fit(data, t=t, options={"n_boot": B}).test_group_skew() for t in ff.nuisance_.predictions]
-    expected = min(1.0, 2.0 * np.median([t.p_value_balanced for t in alone]))
-    assert ff.test_group_skew().p_value_balanced == pytest.approx(expected, abs=1e-15)
-    assert ff.test_group_skew(method="paper").p_value_balanced is None
 
 
 # --- verdicts -----------------------------------------------------------------------------------------

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import plain
 from support.lda_cases import METHODS, B, Case, at_direction, numbers_of
-from support.small_samples import fit, learned, rows
+from support.small_samples import fit, rows
 
 from fairfrontier.bootstrap.draws import RuleDraws
 from fairfrontier.errors import FewDrawsWarning
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.inference.lda.result import judge
 from fairfrontier.inference.lda.witness import choose, forms, gains, make_menu, selection_ratio
-from fairfrontier.inference.p_values import combine_repetitions, critical_value, critical_value_error, holm
+from fairfrontier.inference.p_values import critical_value, critical_value_error, holm
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.EmptySetWarning"
@@ -148,30 +148,6 @@ def test_feasibility_is_judged_without_adjustment(big):
     assert [tests[name].verdict for name in "abc"] == ["not-comparable", "not-comparable", "no-evidence"]
 
 
-def test_repetitions_are_combined_by_twice_the_median_except_in_the_robust_test():
-    data = rows(240, 5)
-    coin = np.random.default_rng(0).integers(0, 2, 240)
-    half = np.where(np.arange(240) % 3 == 0, coin, data.t.sum(axis=1) < 0)
-    ff = learned(data, n_rep=3, n_boot=B)
-    single = [fit(data, t=t, options={"n_boot": B}) for t in ff.nuisance_.predictions]
-    for decisions in (coin, half, data.y):
-        robust = ff.test_lda(decisions)
-        assert robust.p_value == robust.robust_p_value
-        for method in ("sharp", "paper"):
-            combined = ff.test_lda(decisions, method=method)
-            alone = [f.test_lda(decisions, method=method) for f in single]
-            expected = min(1.0, 2.0 * np.median([t.p_value for t in alone]))
-            assert combined.p_value == pytest.approx(expected, abs=1e-15)
-            assert combined.robust_p_value == robust.p_value
-            feasibility = [t.evidence.feasibility_p_value for t in alone]
-            assert combined.evidence.feasibility_p_value == pytest.approx(min(1, 2 * np.median(feasibility)))
-            assert combined.reject == (combined.p_value <= combined.alpha)
-            central = [t.statistic for t in alone]
-            assert min(abs(combined.statistic - c) for c in central) < 1e-12
-    assert combine_repetitions(np.array([0.7])) == 0.7
-    assert combine_repetitions(np.array([0.7, 0.8, 0.9])) == 1.0
-
-
 def test_another_level_needs_no_draws_and_is_monotone(case, monkeypatch):
     tests = [t for method in METHODS for _, t, _ in case.results(method)]
 
@@ -295,13 +271,13 @@ def test_a_gain_without_spread_is_its_own_lower_bound():
     rng = np.random.default_rng(0)
     e_star, risks = np.array([0.5, 0.4]), np.array([[0.4, 0.2], [0.3, 0.3], [0.45, 0.35]])
     still = np.broadcast_to(risks, (200, 3, 2))
-    menu = make_menu(RuleDraws(risks, still), e_star, np.broadcast_to(e_star, (200, 2)))
+    menu = make_menu(RuleDraws(risks, still), e_star, np.broadcast_to(e_star, (200, 2)), np.zeros((3, 2, 2)))
     assert (menu.errors == 0.0).all()
     assert (menu.largest == 0.0).all()
     assert choose(menu, risks, e_star)[:2] == (1, 1)
     moving = still.copy()
     moving[:, :, 0] += 0.01 * rng.normal(size=(200, 3))
-    menu = make_menu(RuleDraws(risks, moving), e_star, np.broadcast_to(e_star, (200, 2)))
+    menu = make_menu(RuleDraws(risks, moving), e_star, np.broadcast_to(e_star, (200, 2)), np.zeros((3, 2, 2)))
     assert (menu.errors[:, 1] == 0.0).all()
     assert (menu.errors[:, [0, 2, 3, 4, 5]] > 0.005).all()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from support.codes import group_codes
 from support.lda_cases import fit_arguments
-from support.small_samples import fit, learned, rows
+from support.small_samples import fit, rows
 
 from fairfrontier.frontier.support import build_support_function, make_scores
 from fairfrontier.inference.lda.learner_check import LearnerCheck, at_share, check_learner, in_standard_errors
@@ -130,17 +130,6 @@ def test_through_the_estimator(kind):
     assert check == pickle.loads(pickle.dumps(check))
     assert json.dumps(check.to_dict(), allow_nan=False)
     assert len(repr(check).splitlines()) <= 12
-
-
-def test_repetitions_take_twice_the_median():
-    data = rows(240, 5)
-    ff = learned(data, n_rep=3, n_boot=99)
-    half = np.where(np.arange(240) % 3 == 0, data.y, data.t.sum(axis=1) < 0).astype(float)
-    alone = [fit(data, t=t, options={"n_boot": 99}).test_lda(half).learner_check for t in ff.nuisance_.predictions]
-    check = ff.test_lda(half).learner_check
-    expected = np.minimum(1.0, 2.0 * np.median([each.best_p_value for each in alone], axis=0))
-    np.testing.assert_allclose(check.best_p_value, expected, rtol=1e-12)
-    np.testing.assert_allclose(check.difference, alone[ff.fit_.central].difference, atol=1e-12)
 
 
 @pytest.fixture(scope="module")

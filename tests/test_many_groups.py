@@ -630,9 +630,7 @@ PLANAR = {
     "configuration_": lambda ff, path: ff.configuration_,
     "diagnostics_": lambda ff, path: ff.diagnostics_,
     "support_function_": lambda ff, path: ff.support_function_,
-    "support_functions_": lambda ff, path: ff.support_functions_,
     "regret_": lambda ff, path: ff.regret_,
-    "regrets_": lambda ff, path: ff.regrets_,
 }
 ANY_NUMBER = {
     "fit",
@@ -718,7 +716,7 @@ def test_a_fit_of_three_groups_sums_up_what_it_can(three):
     ]
     assert three.groups_ == LABELS[3]
     assert three.nuisance_.predictions.shape == (1, 240, 3)
-    assert three.fit_.planes == ()
+    assert three.fit_.in_plane is None
 
 
 def test_the_summary_says_which_rows_were_left_out():

@@ -107,7 +107,7 @@ def test_a_group_of_one_row():
     assert found["standard error"][0] == 0.0
     assert set(ff.support_set(Q)[:, 0]) <= {0.0, 1.0}
     # in every draw its risk is what it is
-    assert np.ptp(ff.fit_.contexts()[0].draw(Q, np.array([1.0 * (rows.a != rows.y)])).risks[:, 0, 0]) == 0.0
+    assert np.ptp(ff.fit_.context().draw(Q, np.array([1.0 * (rows.a != rows.y)])).risks[:, 0, 0]) == 0.0
 
 
 def test_a_group_of_one_row_among_a_hundred_thousand():

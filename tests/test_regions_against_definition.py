@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from matplotlib.path import Path
 from support import plain
 from support.codes import group_codes
-from support.quick import QUICK
 from support.small_samples import fit, rows
 
 from fairfrontier import FairFrontier
@@ -175,21 +174,6 @@ def test_points_deep_inside_are_rejected_with_enough_data():
     for call in (ff.test_frontier, ff.test_pareto):
         for derivative in DERIVATIVES:
             assert call(centre, derivative=derivative).p_value[0] == 1 / (1 + B)
-
-
-def test_repetitions_are_combined(case):
-    data = case.data
-    ff = FairFrontier(**QUICK | {"n_rep": 3}, n_folds=3, n_boot=B, random_state=1)
-    ff.fit(data.X, data.y, sensitive_features=data.g)
-    single = [fit(data, t=t, options={"n_boot": B}) for t in ff.nuisance_.predictions]
-    for call, arguments in (
-        ("test_frontier", {"e": POINTS}),
-        ("test_pareto", {"e": POINTS}),
-        ("test_frontier", {"decisions": case.decisions}),
-    ):
-        combined = getattr(ff, call)(**arguments, directions=50)
-        p = np.array([getattr(f, call)(**arguments, directions=50).p_value for f in single])
-        np.testing.assert_allclose(combined.p_value, np.minimum(1.0, 2 * np.median(p, axis=0)))
 
 
 # --- confidence sets of frontiers ---------------------------------------------------------------------

@@ -54,7 +54,7 @@ def walk(sample):
     distances = ff.distance_to_fairest(several)
     skew = ff.test_group_skew()
     found = [
-        *[ff.risks(coin), ff.nuisance_, ff.diagnostics_, ff.learner_report_, ff.regret_, ff.fit_.planes[0].points],
+        *[ff.risks(coin), ff.nuisance_, ff.diagnostics_, ff.learner_report_, ff.regret_, ff.fit_.plane().points],
         *[ff.frontier(n_points=50), ff.pareto_frontier(), ff.frontier(capacity=0.3, n_points=20)],
         *[ff.feasible_set(), ff.feasible_set(capacity=0.3)],
         *[ff.feasible_set().confidence_band(side=side) for side in ("two-sided", "lower")],

@@ -150,7 +150,7 @@ def test_rules_select_where_the_weighted_sum_of_predictions_is_negative(ff, weig
 
 
 def test_rules_for_the_worst_off_and_for_the_smallest_range(ff):
-    t, shares = ff.nuisance_.predictions[ff.fit_.central], SHARES
+    t, shares = ff.nuisance_.predictions[0], SHARES
     rows = risk_rows(Y, 1.0 - 2.0 * Y, t, CODE, np.ones(len(Y)))
     predicted = Predicted(rows, rows.by_criterion(rows.base))
     for name, find in (("rawlsian", smallest_largest), ("egalitarian", smallest_range)):

@@ -25,7 +25,7 @@ from .data.risks import Risks
 from .data.sample import Sample, keep_copies_together, make_sample
 from .data.suspects import warn_of_suspects
 from .errors import InputError, MissingDependencyError, NotFittedError
-from .fit import Fit, Learning, Options, Seeds, learn, pair_of, read_bounds
+from .fit import Fit, Learning, Options, Seeds, learn, pair_of, read_bounds, read_repetitions
 from .frontier.regret import Regret, check_refits
 from .frontier.rule_class import read_rules
 from .frontier.sets import FeasibleSet, FrontierCurve
@@ -79,9 +79,12 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     learner : str, scikit-learn classifier or regressor, or Learner
         How the nuisance functions are learned; names are listed in `fairfrontier.learning.learners.PRESETS`. The
         default "auto" weighs logistic regression and boosting, in each group by itself and in one model of all groups.
-    n_folds, n_rep : int
-        Folds of the cross-fitting and its repetitions; with several repetitions medians are reported, and the robust
-        test averages over them.
+    n_folds : int
+        Folds of the cross-fitting.
+    n_rep : int, optional
+        Repetitions of the cross-fitting with other folds, over which rules are averaged: what is estimated and tested
+        of a direction is the lottery between its rules in all repetitions. Default: 3, or 1 with sequential folds,
+        folds given as an array or `external_nuisance`.
     n_boot : int
         Bootstrap draws of the tests and confidence sets.
     alpha : float
@@ -141,7 +144,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     nuisance_ : Nuisance
         Out-of-fold predictions, folds and quality by fold and group.
     support_function_ : SupportFunction
-        Of the only, or the most central, repetition; all of them are in ``support_functions_``.
+        Of the risks that lotteries between the rules of all repetitions attain.
     points_ : DataFrame
         Best point of each group and fairest point: two risks and the direction of each. The fairest point's direction
         is chosen by the plug-in criterion, as in `distance_to_fairest`.
@@ -180,7 +183,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         learner: Any = "auto",
         *,
         n_folds: int = 5,
-        n_rep: int = 1,
+        n_rep: int | None = None,
         n_boot: int = 1000,
         alpha: float = 0.05,
         bias_correction: str | None = None,
@@ -293,7 +296,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             sample,
             loss,
             learner,
-            how=replace(self._learning(), folds=aligned(self.folds, sample.index, "folds")),
+            how=replace(
+                self._learning(external_nuisance is not None), folds=aligned(self.folds, sample.index, "folds")
+            ),
             options=self._options(),
             seeds=Seeds.of(self.random_state),
             bounds=read_bounds(lower, upper, sample),
@@ -342,19 +347,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         return self.fit_.nuisance
 
     @property
-    def support_functions_(self) -> tuple[SupportFunction, ...]:
-        """Support functions of all repetitions of the cross-fitting."""
-        return tuple(plane.function for plane in self.fit_.all_planes())
-
-    @property
     def support_function_(self) -> SupportFunction:
-        """Support function of the only, or the most central, repetition."""
+        """Support function of the risks that lotteries between the rules of all repetitions attain."""
         return self.fit_.plane().function
-
-    @property
-    def regrets_(self) -> tuple[Regret | None, ...]:
-        """Regrets of all repetitions."""
-        return tuple(plane.regret for plane in self.fit_.all_planes())
 
     @property
     def regret_(self) -> Regret | None:
@@ -471,7 +466,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     @overload
     def feasible_set(self, *, capacity: float) -> FeasibleSet: ...
     def feasible_set(self, *, capacity: float | None = None) -> EstimatedFeasibleSet | FeasibleSet:
-        """Estimated set of attainable risk pairs (of the most central repetition), with its inference.
+        """Estimated set of attainable risk pairs, with its inference.
 
         With ``capacity`` the part of it that rules attain which select at most this share of people, cut out by a grid
         of directions; without inference and without any bias correction.
@@ -1040,8 +1035,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def _options(self) -> Options:
         return Options(self.alpha, self.n_boot, self.n_jobs, self.verbose)
 
-    def _learning(self) -> Learning:
-        return Learning(self.n_folds, self.n_rep, self.folds, self.jitter, self.bias_correction, self.n_refits)
+    def _learning(self, external: bool) -> Learning:
+        n_rep = read_repetitions(self.n_rep, self.folds, external=external)
+        return Learning(self.n_folds, n_rep, self.folds, self.jitter, self.bias_correction, self.n_refits)
 
     def _rule_parameters(self) -> dict[str, Any]:
         names = (
@@ -1099,7 +1095,7 @@ class Pairs(Mapping[tuple[Label, Label], FairFrontier]):
         }
         first = next(iter(self.values())).fit_
         n_tests = sum(len(algorithms.names) for algorithms in asked.values())
-        questions.warn_of_few_draws(first, first.level(alpha), n_tests, doubled=False)
+        questions.warn_of_few_draws(first, first.level(alpha), n_tests)
         return adjust_pairs(
             {pair: questions.lda_tests(self[pair].fit_, own, alpha=alpha) for pair, own in asked.items()}
         )

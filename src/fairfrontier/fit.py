@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -25,8 +24,8 @@ from .frontier.criteria import risk_rows
 from .frontier.mixtures import Predicted
 from .frontier.regret import Regret, estimate_regret
 from .frontier.rule_class import GroupBlind, RuleClass
-from .frontier.sets import BestPoints, most_central, sharp_points
-from .frontier.support import SupportFunction, build_support_function, group_means, make_scores
+from .frontier.sets import BestPoints, sharp_points
+from .frontier.support import SupportFunction, build_support_function, group_means, make_scores, stack_repetitions
 from .learning.cross_fitting import Nuisance, Seed, as_seed, cross_fit, external_nuisance
 from .learning.diagnostics import Diagnostics, diagnose
 from .learning.folds import FoldSequence, n_learning_folds, sequence_of
@@ -35,6 +34,16 @@ from .progress import progress_bar
 
 RULES: RuleClass = GroupBlind()
 """The class of rules considered unless another is asked for."""
+REPETITIONS = 3
+"""Repetitions of the cross-fitting unless their number is said."""
+
+
+def read_repetitions(n_rep: int | None, folds: ArrayLike | None, *, external: bool) -> int:
+    """Return the number of repetitions: by default several, but 1 where folds are not drawn or not used."""
+    if n_rep is not None:
+        return n_rep
+    drawn = folds is None or (isinstance(folds, str) and folds != "sequential")
+    return REPETITIONS if drawn and not external else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +119,7 @@ def _at_rows(given: ArrayLike | None, sample: Sample, name: str) -> FloatArray |
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """One repetition of the cross-fitting in the plane of two risks."""
+    """What was learned, in the plane of two risks: that of the lotteries between the rules of all repetitions."""
 
     function: SupportFunction
     regret: Regret | None
@@ -133,12 +142,10 @@ class Fit:
         Folds, repetitions and refits.
     nuisance : Nuisance
         Out-of-fold predictions and their quality.
-    losses : tuple of RowLosses
-        Losses of the rows, one per repetition of the cross-fitting.
-    planes : tuple of Plane
-        Support function, regret and points, one per repetition; empty unless there are two groups.
-    central : int
-        The repetition whose support function is nearest to the median of all.
+    row_losses : RowLosses
+        Losses of the rows.
+    in_plane : Plane or None
+        Support function, regret and points; None unless there are two groups.
     bounds : Bounds
         Bounds on the rules.
     seeds : Seeds
@@ -160,9 +167,8 @@ class Fit:
     learner: Learner | None
     learning: Learning
     nuisance: Nuisance
-    losses: tuple[RowLosses, ...]
-    planes: tuple[Plane, ...]
-    central: int
+    row_losses: RowLosses
+    in_plane: Plane | None
     bounds: Bounds
     seeds: Seeds
     diagnostics: Diagnostics | None
@@ -177,9 +183,9 @@ class Fit:
         return self.sample.n_obs
 
     @property
-    def row_losses(self) -> RowLosses:
-        """Losses of the rows in the central repetition."""
-        return self.losses[self.central]
+    def n_rep(self) -> int:
+        """Number of repetitions of the cross-fitting."""
+        return len(self.nuisance.predictions)
 
     @property
     def bounded(self) -> bool:
@@ -187,43 +193,42 @@ class Fit:
         return self.bounds.lower is not None or self.bounds.upper is not None
 
     def plane(self, what: str = "The frontier") -> Plane:
-        """Return the central repetition's plane, or refuse ``what`` unless there are two groups."""
+        """Return the plane, or refuse ``what`` unless there are two groups."""
         self.sample.groups.pair(what)
-        return self.planes[self.central]
+        assert self.in_plane is not None
+        return self.in_plane
 
-    def all_planes(self, what: str = "The frontier") -> tuple[Plane, ...]:
-        """Return the planes of all repetitions, or refuse ``what`` unless there are two groups."""
-        self.sample.groups.pair(what)
-        return self.planes
+    def drawn_losses(self, decisions: FloatArray) -> FloatArray:
+        """Return the losses (J, n_rep n) of algorithms with decisions (J, n), for all rows of the support function."""
+        return self.plane().function.scores.repeated(self.row_losses.of(decisions))
 
     def function(self, capacity: float | None = None) -> Attainable:
-        """Return the central repetition's support function, restricted to a capacity if there is one."""
+        """Return the support function, restricted to a capacity if there is one."""
         exact = self.plane().function
         return exact if capacity is None else cap(exact, capacity)
 
     def attainable(self, capacity: float | None = None) -> Attainable | Predicted:
-        """Return what the central repetition's rules attain: a support function of two groups, else predictions."""
+        """Return what rules attain: a support function of two groups, else predictions."""
         if len(self.sample.groups) == 2:
             return self.function(capacity)
-        t = self.nuisance.predictions[self.central]
+        t = self.nuisance.predictions
         return predicted(self.sample, self.row_losses, t, self.bounds, rules=self.rules, capacity=capacity)
 
     def level(self, alpha: float | None) -> float:
         """Return a level, by default that of the options, if the draws are enough to reach it."""
         return check_level(self.options.alpha if alpha is None else alpha, self.options.n_boot)
 
-    def contexts(self) -> list[DrawingContext]:
-        """Return how draws are made, one context per repetition."""
-        o, seed = self.options, self.seeds.drawing
-        return [DrawingContext(p.function, o.n_boot, seed, o.n_jobs, p.regret) for p in self.planes]
+    def context(self) -> DrawingContext:
+        """Return how draws are made."""
+        o, plane = self.options, self.plane()
+        return DrawingContext(plane.function, o.n_boot, self.seeds.drawing, o.n_jobs, plane.regret)
 
-    def drawings(self, capacity: float | None) -> Sequence[Drawing]:
+    def drawing(self, capacity: float | None) -> Drawing:
         """Return how draws are made of rules that select at most a share ``capacity`` of people, if there is one."""
         if capacity is None:
-            return self.contexts()
-        o, seed = self.options, self.seeds.drawing
-        functions = [cap(p.function, check_capacity(capacity)) for p in self.planes]
-        return [CappedContext(function, o.n_boot, seed, o.n_jobs) for function in functions]
+            return self.context()
+        o, capped = self.options, cap(self.plane().function, check_capacity(capacity))
+        return CappedContext(capped, o.n_boot, self.seeds.drawing, o.n_jobs)
 
     def group_means(self, values: FloatArray) -> FloatArray:
         """Return the weighted mean (G,) of values (n,) in each group."""
@@ -315,25 +320,19 @@ def learn(
             folds=nuisance.folds[:, tested],
             within=None if nuisance.within is None else nuisance.within[:, tested],
         )
-    losses = (rows,) * len(nuisance.predictions)
-    planes: tuple[Plane, ...] = ()
+    plane = None
     if len(sample.groups) == 2:
-        functions = [
-            attainable(sample, own, t, bounds, rules) for own, t in zip(losses, nuisance.predictions, strict=True)
-        ]
-        regrets = _regrets(sample, learner, nuisance, losses, functions, how=how, options=options, seeds=seeds)
-        planes = tuple(
-            Plane(f, regret, _points(f, regret, rules)) for f, regret in zip(functions, regrets, strict=True)
-        )
+        function = attainable(sample, rows, nuisance.predictions, bounds, rules)
+        regret = _regret(sample, learner, nuisance, rows, bounds=bounds, how=how, options=options, seeds=seeds)
+        plane = Plane(function, regret, _points(function, regret, rules))
     unseen = Fit(
         sample=sample,
         loss=loss,
         learner=learner if external is None else None,
         learning=how,
         nuisance=nuisance,
-        losses=losses,
-        planes=planes,
-        central=most_central([plane.function.estimate for plane in planes]) if planes else 0,
+        row_losses=rows,
+        in_plane=plane,
         bounds=bounds,
         seeds=seeds,
         diagnostics=None,
@@ -347,17 +346,18 @@ def learn(
 
 def _diagnosed(fit: Fit) -> Fit:
     """Return the fit with the conditions behind its inference, if it lies in the plane of two risks."""
-    if not fit.planes:
+    if fit.in_plane is None:
         return fit
-    s, scores = fit.sample, fit.planes[fit.central].function.scores
+    s, scores = fit.sample, fit.in_plane.function.scores
+    spread = None if scores.spread is None else scores.spread[: s.n_obs]
     found = diagnose(
-        scores.t,
+        scores.t[: s.n_obs],
         s.groups.shares,
         s.group,
         X=s.X,
         weight=s.weight,
         group_auc=fit.nuisance.group_auc,
-        free=None if scores.spread is None else scores.spread > 0.0,
+        free=None if spread is None else spread > 0.0,
         sees_group=fit.rules.sees_group,
     )
     return replace(fit, diagnostics=found)
@@ -398,13 +398,10 @@ def pair_of(fit: Fit, first: Label, second: Label) -> Fit:
         group_probabilities=None,
         within=None if within is None else within[:, rows][:, :, codes],
     )
-    losses, bounds = tuple(each.take(rows) for each in fit.losses), fit.bounds.take(rows)
-    pairs = zip(losses, own.predictions, strict=True)
-    functions = [attainable(sample, each, t, bounds, fit.rules) for each, t in pairs]
-    planes = tuple(Plane(function, None, _points(function, None, fit.rules)) for function in functions)
-    central = most_central([function.estimate for function in functions])
-    chosen = replace(fit, sample=sample, nuisance=own, losses=losses, planes=planes, central=central, bounds=bounds)
-    return _diagnosed(chosen)
+    losses, bounds = fit.row_losses.take(rows), fit.bounds.take(rows)
+    function = attainable(sample, losses, own.predictions, bounds, fit.rules)
+    plane = Plane(function, None, _points(function, None, fit.rules))
+    return _diagnosed(replace(fit, sample=sample, nuisance=own, row_losses=losses, in_plane=plane, bounds=bounds))
 
 
 def _check_sequential(how: Learning, external: bool) -> None:
@@ -432,19 +429,22 @@ def _check_aware(how: Learning) -> None:
 def attainable(
     sample: Sample, losses: RowLosses, predictions: FloatArray, bounds: Bounds, rules: RuleClass = RULES
 ) -> SupportFunction:
-    """Return the support function of the risks that a class of rules attains with these predictions (n, 2)."""
-    scores = make_scores(
-        losses.l0,
-        losses.dl,
-        rules.vectors(predictions, sample.group),
-        sample.group,
-        sample.weight,
-        clusters=sample.clusters,
-        lower=bounds.lower,
-        upper=bounds.upper,
-        sees_group=rules.sees_group,
-    )
-    return build_support_function(scores)
+    """Return the support function of the risks that a class of rules attains with predictions (n_rep, n, 2)."""
+    scores = [
+        make_scores(
+            losses.l0,
+            losses.dl,
+            rules.vectors(t, sample.group),
+            sample.group,
+            sample.weight,
+            clusters=sample.clusters,
+            lower=bounds.lower,
+            upper=bounds.upper,
+            sees_group=rules.sees_group,
+        )
+        for t in predictions
+    ]
+    return build_support_function(stack_repetitions(scores))
 
 
 def predicted(
@@ -456,11 +456,11 @@ def predicted(
     rules: RuleClass = RULES,
     capacity: float | None = None,
 ) -> Predicted:
-    """Return what rules attain by these predictions (n, G), for any number of groups."""
+    """Return what rules attain by these predictions (n_rep, n, G), for any number of groups."""
     rows = risk_rows(
         losses.l0,
         losses.dl,
-        rules.vectors(predictions, sample.group),
+        np.concatenate([rules.vectors(t, sample.group) for t in predictions]),
         sample.group,
         sample.weight,
         clusters=sample.clusters,
@@ -492,26 +492,26 @@ def _points(function: SupportFunction, regret: Regret | None, rules: RuleClass) 
     return box_points(function) if rules.sees_group else sharp_points(function, regret)
 
 
-def _regrets(
+def _regret(
     sample: Sample,
     learner: Learner,
     nuisance: Nuisance,
-    losses: tuple[RowLosses, ...],
-    functions: Sequence[SupportFunction],
+    losses: RowLosses,
     *,
+    bounds: Bounds,
     how: Learning,
     options: Options,
     seeds: Seeds,
-) -> Sequence[Regret | None]:
+) -> Regret | None:
     if how.bias_correction is None:
-        return (None,) * len(functions)
+        return None
     with progress_bar("Refitting to estimate the regret", show=options.verbose) as progress:
         return estimate_regret(
             sample,
-            losses[0].dl,
+            losses.dl,
             learner,
             nuisance,
-            tuple(functions),
+            [attainable(sample, losses, t[None], bounds) for t in nuisance.predictions],
             n_refits=how.n_refits,
             seed=seeds.refits,
             n_jobs=options.n_jobs,

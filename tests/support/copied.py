@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 
 HOW = ("2 copies", "3 copies", "10 copies", "group to parity", "outcome to parity")
+NEAR = ("2 near copies", "group interpolated to parity")
+"""Copies that have no twins: with noise added, or between two rows of the same group and outcome, as by SMOTE."""
 
 
 def normal_rows(n, rng, share=0.5):
@@ -34,6 +36,26 @@ def copied_rows(rows, how, rng):
         at = np.concatenate([np.arange(len(y)), rng.choice(small, counts.max() - counts.min())])
     at = rng.permutation(at)
     return X.iloc[at].reset_index(drop=True), group[at], y[at]
+
+
+def near_copies(rows, how, rng):
+    """Every row twice, the second time with a little noise; or the smaller group filled up by interpolated rows."""
+    X, group, y = rows
+    values = X.to_numpy()
+    if how.startswith("2"):
+        made, at = values + 0.01 * rng.normal(size=values.shape), np.arange(len(y))
+    else:
+        counts = np.bincount(group, minlength=2)
+        at = rng.choice(np.flatnonzero(group == counts.argmin()), counts.max() - counts.min())
+        made = np.empty((len(at), values.shape[1]))
+        for j, i in enumerate(at):
+            alike = np.flatnonzero((group == group[i]) & (y == y[i]))
+            near = alike[np.argsort(((values[alike] - values[i]) ** 2).sum(axis=1))[1:6]]
+            made[j] = values[i] + rng.random() * (values[rng.choice(near)] - values[i])
+    order = rng.permutation(len(y) + len(at))
+    together = (np.vstack([values, made]), np.append(group, group[at]), np.append(y, y[at]))
+    X, group, y = (column[order] for column in together)
+    return pd.DataFrame(X), group, y
 
 
 def plain_explained_share(X, group, y, j, member):

@@ -5,6 +5,7 @@ the smaller group (of a share of 30%) or the rarer outcome drawn again with repl
 replication tests the algorithm with copies kept together as found ("auto") and with copies taken for people ("ignore").
 
     cd tests; python -m support.copies_study 100 STORE.csv factored-boosting    # replications, store, learner
+    cd tests; python -m support.copies_study 100 NEAR.csv factored-boosting auto near   # copies that have no twins
 """
 
 import sys
@@ -15,17 +16,19 @@ import numpy as np
 import pandas as pd
 
 from fairfrontier import FairFrontier
-from support.copied import HOW, copied_rows, normal_rows
+from support.copied import HOW, NEAR, copied_rows, near_copies, normal_rows
 from support.study_store import KEYS, run_replications
 
 ROWS = 300
+TREES = {"max_iter": 40}
+"""A fixed number of trees: nothing is tuned, to save time."""
 
 
 def one_replication(learner, ways, number, n, design):
     """p-values of the robust test, and the number of clusters, as one line."""
-    rng = np.random.default_rng([number, 20, HOW.index(design)])
+    rng = np.random.default_rng([number, 20, (*HOW, *NEAR).index(design)])
     rows = normal_rows(n, rng, share=0.3 if design.endswith("parity") else 0.5)
-    X, group, y = copied_rows(rows, design, rng)
+    X, group, y = (near_copies if design in NEAR else copied_rows)(rows, design, rng)
     # decisions belong to people: copies have the same
     coins = {key: float(rng.integers(2)) for key in X[0]}
     decisions = X[0].map(coins).to_numpy()
@@ -33,7 +36,7 @@ def one_replication(learner, ways, number, n, design):
     for copies in ways:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ff = FairFrontier(learner=learner, copies=copies, n_boot=199, n_rep=1, random_state=number)
+            ff = FairFrontier(learner=learner, copies=copies, n_boot=199, random_state=number, learner_params=TREES)
             line[copies] = ff.fit(X, y, sensitive_features=group).test_lda(decisions).p_value
         if copies == "auto":
             line["clusters"] = len(y) if ff.sample_.clusters is None else len(np.unique(ff.sample_.clusters))
@@ -47,9 +50,10 @@ def run_study(replications, learner="factored-boosting", n_jobs=2, store=None, w
     return (found.set_index("design")[list(ways)] <= 0.05).groupby("design").agg(["sum", "count"])
 
 
-def main(replications, store, learner="factored-boosting", ways="auto,ignore", n_jobs="2"):
+def main(replications, store, learner="factored-boosting", ways="auto,ignore", designs="", n_jobs="1"):
     """Continue a store up to a number of replications and print the false verdicts."""
-    print(run_study(int(replications), learner, int(n_jobs), store, ways.split(",")).to_string())
+    chosen = NEAR if designs == "near" else HOW
+    print(run_study(int(replications), learner, int(n_jobs), store, ways.split(","), chosen).to_string())
 
 
 if __name__ == "__main__":

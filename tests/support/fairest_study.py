@@ -107,7 +107,7 @@ def replicate(number, n, design, *, regret, n_boot=500, n_refits=20):
         corrections = {"": None}
         if regret:
             seed = np.random.SeedSequence([number, 6])
-            (found,) = estimate_regret(sample, dl, learner, nuisance, (function,), n_refits=n_refits, seed=seed)
+            found = estimate_regret(sample, dl, learner, nuisance, (function,), n_refits=n_refits, seed=seed)
             corrections["regret"] = found
     losses = (l0 + lottery(X, design) * dl)[None]
     middle = (truth.R + truth.B) / 2.0
@@ -123,7 +123,7 @@ def replicate(number, n, design, *, regret, n_boot=500, n_refits=20):
         line[f"skew sharp{suffix}"] = max(gap.p_value for gap in skew_gaps(context))
         kinds = {"sharp": ("sharp", False)}
         if not label:
-            exact = best_point_tests([context], 0, truth.R[None], truth.B[None], groups=(1, 0), alpha=0.05)
+            exact = best_point_tests(context, truth.R[None], truth.B[None], groups=(1, 0), alpha=0.05)
             line["(R,B) paper"] = float(exact.p_value[0])
             line["skew paper"] = closest_pair(*skew_points(context, "paper")).p_value
             kinds |= {"paper": ("paper", False), "paper-kinks": ("paper", True)}

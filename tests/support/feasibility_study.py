@@ -71,7 +71,7 @@ def p_values(number, design, n_boot=199, errors=5.0):
     decisions += [better_for(g, (t[:, g] < 0.0).astype(float), y, group, errors, rng) for g in (0, 1)]
     context = DrawingContext(function, n_boot, np.random.SeedSequence([number, 5]))
     losses = y + np.array(decisions) * (1.0 - 2.0 * y)
-    return [found.feasibility_p_value for found in lda_evidence([context], [losses], np.empty((0, 2)), method="sharp")]
+    return [found.feasibility_p_value for found in lda_evidence(context, losses, np.empty((0, 2)), method="sharp")]
 
 
 def rejection_rates(samples, design, n_boot=199, alpha=0.05):

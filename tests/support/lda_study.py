@@ -104,9 +104,7 @@ def replicate(number, n, design, model, learner="factored-logit", n_boot=500, di
             scores = make_scores(l0, dl, distort(t, how, column, rng), sample.group, sample.weight)
             context = DrawingContext(build_support_function(scores), n_boot, np.random.SeedSequence([number, 3]))
             label = how if how == "none" else f"{how} {'rb'[column]}"
-            for name, e in zip(
-                names, lda_evidence([context], [l0 + decisions * dl], fixed, method="sharp"), strict=True
-            ):
+            for name, e in zip(names, lda_evidence(context, l0 + decisions * dl, fixed, method="sharp"), strict=True):
                 found.append((number, n, design, label, name, "robust", e.robust_p_value))
                 if how == "none":
                     found.append((number, n, design, label, name, "sharp", e.p_value))

@@ -72,7 +72,7 @@ def of_fits(learners, n_jobs=None):
             f"{learner}: predictions": ff.nuisance_.predictions,
             f"{learner}: folds": ff.nuisance_.folds,
             f"{learner}: quality": ff.nuisance_.quality.select_dtypes("number").to_numpy(),
-            f"{learner}: refits": np.array([regret.shortfall for regret in ff.regrets_]),
+            f"{learner}: refits": ff.regret_.shortfall,
             f"{learner}: points": ff.points_.to_numpy(),
         }
     return found

@@ -114,7 +114,7 @@ def replicate(number, n, design, slow):
             found["stack"] = sampled.judge([sampled.function(sampled.fit("stack").predictions[0])])
         else:
             seed = np.random.SeedSequence([number, 6])
-            (regret,) = estimate_regret(sampled.sample, sampled.dl, learner, once, (function,), n_refits=20, seed=seed)
+            regret = estimate_regret(sampled.sample, sampled.dl, learner, once, (function,), n_refits=20, seed=seed)
             found["regret"] = sampled.judge([function], regret)
             several = sampled.fit(learner, n_rep=5).predictions
             found["5 repetitions, medians"] = sampled.judge([sampled.function(t) for t in several])

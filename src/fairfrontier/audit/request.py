@@ -96,7 +96,9 @@ class AuditRequest:
     sequential: bool = _option(
         False, "Whether a fold learns only from the folds before it: less power, but proven for any learner."
     )
-    repetitions: int = _option(1, "Number of repetitions of the cross-fitting.")
+    repetitions: int | None = _option(
+        None, "Number of repetitions of the cross-fitting. Default: 3, or 1 with --sequential."
+    )
     draws: int = _option(1000, "Number of bootstrap draws.")
     jitter: float = _option(0.0, "Largest angle, in radians, by which pairs of predictions are turned at random.")
     capacity: float | None = _option(None, "Largest share of people that a rule may select.")
@@ -149,6 +151,7 @@ class Kind(Enum):
 KINDS: Mapping[object, Kind] = {
     bool: Kind.SWITCH,
     int: Kind.INTEGER,
+    int | None: Kind.INTEGER,
     float: Kind.NUMBER,
     float | None: Kind.NUMBER,
     str: Kind.TEXT,
@@ -233,7 +236,7 @@ CONTRADICTIONS: tuple[tuple[Callable[[AuditRequest], bool], str], ...] = (
     ),
     (lambda r: r.score is None and r.score_as_feature, "--score-as-feature needs --score."),
     (
-        lambda r: r.sequential and (r.repetitions != 1 or r.capacity is not None),
+        lambda r: r.sequential and (r.repetitions not in (None, 1) or r.capacity is not None),
         "--sequential does not go with --repetitions or --capacity.",
     ),
     (lambda r: bool(r.features and r.exclude), "Give either --features or --exclude, and not both."),
@@ -261,7 +264,8 @@ def _check_numbers(request: AuditRequest) -> None:
     check_integer(request.draws, "--draws", least=MIN_DRAWS, code="bad-draws")
     check_level(request.alpha, request.draws, ("--alpha", "--draws"))
     check_integer(request.folds, "--folds", least=2, code="bad-folds")
-    check_integer(request.repetitions, "--repetitions", least=1)
+    if request.repetitions is not None:
+        check_integer(request.repetitions, "--repetitions", least=1)
     check_integer(request.seed, "--seed", least=0)
     if request.capacity is not None:
         check_capacity(request.capacity, "--capacity")

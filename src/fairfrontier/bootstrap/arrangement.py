@@ -42,7 +42,7 @@ def arrange_rows(function: SupportFunction, losses: FloatArray, *, in_blocks: bo
     ``in_blocks``: rows whose random weights belong to one block lie together; else one sweep runs over all rows.
     """
     s, arcs, order = function.scores, function.estimate, function.order
-    n = function.n_obs
+    n = s.n_rows
     unit = np.arange(n) if s.clusters is None else s.clusters
     n_units = int(unit.max()) + 1
     size = weights.BLOCK if in_blocks else n_units

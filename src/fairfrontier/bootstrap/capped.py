@@ -48,7 +48,7 @@ class CappedContext:
     def draw_rules(self, directions: FloatArray) -> RuleDraws:
         """Draw the risks of the rules of ``directions`` (K, 2); the capacity has no price here, as rules are held."""
         k = len(directions)
-        nobody = np.empty((0, self.n_obs))
+        nobody = np.empty((0, self.function.scores.n_rows))
         draws = self._draw(np.vstack([directions] * 2), nobody, np.repeat(np.eye(2), k, axis=0), priced=False)
         return RuleDraws(draws.h_hat.reshape(2, k).T, draws.h.reshape(-1, 2, k).transpose(0, 2, 1))
 
@@ -72,8 +72,8 @@ class CappedContext:
         h, risks = np.empty((self.n_boot, len(q))), np.empty((self.n_boot, len(losses), 2))
 
         def worker() -> Callable[[int], None]:
-            reader, drawn, w = DrawReader(arranged, self.seed), np.empty(arranged.n_units), np.empty(self.n_obs)
-            matrix, levels = np.empty((self.n_obs, BATCH)), np.empty((2 + len(losses), 2))
+            reader, drawn, w = DrawReader(arranged, self.seed), np.empty(arranged.n_units), np.empty(s.n_rows)
+            matrix, levels = np.empty((s.n_rows, BATCH)), np.empty((2 + len(losses), 2))
 
             def batch(number: int) -> None:
                 own = range(BATCH * number, min(BATCH * (number + 1), self.n_boot))
@@ -89,7 +89,7 @@ class CappedContext:
             return batch
 
         for_each_draw(worker, n_boot=-(-self.n_boot // BATCH), n_jobs=self.n_jobs)
-        totals, selected = _sums(np.ones((self.n_obs, 1)), function.t, s.group, payload, extra, p, cutoffs)
+        totals, selected = _sums(np.ones((s.n_rows, 1)), function.t, s.group, payload, extra, p, cutoffs)
         h_hat, risks_hat = _values(totals, selected, valued, price, function.capacity)
         return Draws(valued, h_hat[0], h, risks_hat[0], risks, self.n_obs)
 
@@ -99,7 +99,7 @@ class CappedContext:
 
     @property
     def n_obs(self) -> int:
-        """Number of rows."""
+        """Number of rows of the sample."""
         return self.function.n_obs
 
 

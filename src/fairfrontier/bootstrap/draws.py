@@ -8,7 +8,7 @@ how many draws are asked for. Memory is O(n) per thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -45,24 +45,6 @@ class Draws:
     def n_boot(self) -> int:
         """Number of draws B."""
         return len(self.h)
-
-    def some(self, at: IntArray, n_algorithms: int) -> Draws:
-        """Keep the directions at positions ``at``, and the first algorithms."""
-        return Draws(
-            self.directions[at],
-            self.h_hat[at],
-            self.h[:, at],
-            self.risks_hat[:n_algorithms],
-            self.risks[:, :n_algorithms],
-            self.n_obs,
-        )
-
-    @classmethod
-    def mean(cls, draws: Sequence[Draws]) -> Draws:
-        """Mean of draws with the same weights, directions and algorithms: those of a lottery between their rules."""
-        h_hat, risks_hat = np.mean([d.h_hat for d in draws], axis=0), np.mean([d.risks_hat for d in draws], axis=0)
-        h, risks = np.mean([d.h for d in draws], axis=0), np.mean([d.risks for d in draws], axis=0)
-        return cls(draws[0].directions, h_hat, h, risks_hat, risks, draws[0].n_obs)
 
     def z_h(self) -> FloatArray:
         """sqrt(n)(h~ - h^), shape (B, K)."""
@@ -104,7 +86,7 @@ def draw_process(
     q = check_directions(directions)
     valued = q if along is None else check_directions(along)
     turns = Turns(q, valued, *_fold_directions(q), function.mu if hold_rules else np.zeros(2))
-    of = np.empty((0, function.n_obs)) if losses is None else losses
+    of = np.empty((0, function.scores.n_rows)) if losses is None else losses
     arranged = arrange_rows(function, of, in_blocks=False)
     h_hat, risks_hat = _estimate(arranged.rows, turns)
     if arranged.n_units > weights.BLOCK:
@@ -114,7 +96,7 @@ def draw_process(
 
     def worker() -> Callable[[int], None]:
         reader, places = DrawReader(arranged, seed), _places(arranged.rows, turns)
-        w, levels, sums = np.empty(function.n_obs), np.empty((2 + len(of), 2)), np.empty((len(q) + 1, 2))
+        w, levels, sums = np.empty(function.scores.n_rows), np.empty((2 + len(of), 2)), np.empty((len(q) + 1, 2))
 
         def one(number: int) -> None:
             for k, raw, units in reader.blocks(number):

@@ -95,7 +95,7 @@ def for_each_drawn_function(
     from_r = function.scores.is_r[order] if len(order) else np.zeros(0, dtype=bool)
 
     def worker() -> Callable[[int], None]:
-        reader, w, levels = DrawReader(arranged, seed), np.empty(function.n_obs), np.empty((2 + len(losses), 2))
+        reader, w, levels = DrawReader(arranged, seed), np.empty(function.scores.n_rows), np.empty((2 + len(losses), 2))
         values, edges, mirror = np.empty((m + 1, 2)), np.empty((m, 2)), np.empty(2)
         risks = np.empty((len(losses), 2))
 

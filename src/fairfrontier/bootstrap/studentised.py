@@ -137,7 +137,7 @@ def _relabelled(function: SupportFunction) -> tuple[IntArray, IntArray]:
 
     Rows that never move come last. So the sweep reads memory in order where there are no clusters.
     """
-    n, clusters, order = function.n_obs, function.scores.clusters, function.order
+    n, clusters, order = function.scores.n_rows, function.scores.clusters, function.order
     old = np.arange(n) if clusters is None else clusters
     rest = np.ones(n, dtype=bool)
     rest[order] = False

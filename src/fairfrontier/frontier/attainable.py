@@ -47,7 +47,7 @@ class Attainable(Protocol):
 
     @property
     def n_obs(self) -> int:
-        """Number of rows."""
+        """Number of rows of the sample."""
         ...
 
     @property
@@ -65,5 +65,5 @@ class Attainable(Protocol):
         ...
 
     def selected(self, q: ArrayLike) -> FloatArray | BoolArray:
-        """How far (n,) the rule of one direction moves each row from its lower to its upper bound."""
+        """How far (all rows of ``scores``,) the rule of one direction moves each from its lower to its upper bound."""
         ...

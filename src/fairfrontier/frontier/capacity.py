@@ -106,17 +106,17 @@ class CappedFunction:
     def __init__(self, exact: SupportFunction, capacity: float) -> None:
         scores = exact.scores
         self.exact, self.scores, self.mu, self.capacity = exact, scores, exact.mu, capacity
-        self.lower = np.zeros(self.n_obs) if scores.lower is None else scores.lower
-        self.spread = np.ones(self.n_obs) if scores.spread is None else scores.spread
+        self.lower = np.zeros(scores.n_rows) if scores.lower is None else scores.lower
+        self.spread = np.ones(scores.n_rows) if scores.spread is None else scores.spread
         # per unit of selection: bounds are built into the scores
-        inverse = np.divide(1.0, self.spread, out=np.zeros(self.n_obs), where=self.spread > 0.0)
+        inverse = np.divide(1.0, self.spread, out=np.zeros(scores.n_rows), where=self.spread > 0.0)
         self.t = scores.t * inverse[:, None]
         self.base = group_means(scores.l0, scores.group, scores.weight)[0]
 
     @property
     def n_obs(self) -> int:
-        """Number of rows."""
-        return len(self.scores.l0)
+        """Number of rows of the sample."""
+        return self.scores.n_obs
 
     @property
     def estimate(self) -> CappedArcs:

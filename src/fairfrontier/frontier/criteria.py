@@ -68,6 +68,11 @@ class CriteriaRows(NamedTuple):
         """Unit (n,) of each row."""
         return np.repeat(np.arange(len(self.unit_stops) - 1), np.diff(self.unit_stops))
 
+    def by_person(self, values: FloatArray) -> FloatArray:
+        """Means (people,) of values (n,) of the rows of each person, in the order of the sample."""
+        mean: FloatArray = np.bincount(self.row, values) / np.bincount(self.row)
+        return mean
+
     def by_criterion(self, values: FloatArray) -> FloatArray:
         """Sums (J,) of values (E,) of the entries by criterion."""
         return np.bincount(self.which, values, minlength=self.n_criteria).astype(np.float64)
@@ -96,8 +101,17 @@ def risk_rows(
     lower: FloatArray | None = None,
     upper: FloatArray | None = None,
 ) -> CriteriaRows:
-    """Rows (n,) whose criteria are the risks of the groups, with predictions ``t`` (n, G) of E[dl 1{G = g} | x]."""
-    n, n_groups = t.shape
+    """Rows (n,) whose criteria are the risks of the groups, with predictions ``t`` of E[dl 1{G = g} | x].
+
+    ``t`` (n, G), or (n_rep n, G) with those of several repetitions of the cross-fitting one below the other: the sample
+    then lies here that often, and the rows of a person are a unit. So a rule is a lottery between the repetitions'.
+    """
+    (n, n_groups), n_people = t.shape, len(l0)
+    if n > n_people:
+        l0, dl, weight = (np.tile(x, n // n_people) for x in (l0, dl, weight))
+        lower, upper = (None if bound is None else np.tile(bound, n // n_people) for bound in (lower, upper))
+        clusters = np.tile(np.arange(n_people) if clusters is None else clusters, n // n_people)
+        group = np.tile(group, n // n_people)
     order = np.arange(n) if clusters is None else np.argsort(clusters, kind="stable")
     sizes = np.ones(n, dtype=np.intp) if clusters is None else np.unique(clusters, return_counts=True)[1]
     sums = np.bincount(group, weight, minlength=n_groups)
@@ -105,7 +119,7 @@ def risk_rows(
     low = np.zeros(n) if lower is None else lower[order]
     high = np.ones(n) if upper is None else upper[order]
     return CriteriaRows(
-        row=order,
+        row=order % n_people,
         unit_stops=np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp),
         entry_stops=np.arange(n + 1),
         which=group[order].astype(np.intp),

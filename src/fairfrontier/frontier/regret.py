@@ -12,7 +12,7 @@ and for questions of feasibility; it is never used to claim that an alternative 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -111,14 +111,16 @@ def estimate_regret(
     dl: FloatArray,
     learner: Learner,
     nuisance: Nuisance,
-    functions: tuple[SupportFunction, ...],
+    functions: Sequence[SupportFunction],
     *,
     n_refits: int,
     seed: np.random.SeedSequence,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> tuple[Regret, ...]:
-    """Estimate the regret of each repetition's rules from refits on randomly weighted rows, predicted out of fold.
+) -> Regret:
+    """Estimate the regret of the rules from refits on randomly weighted rows, predicted out of fold.
+
+    With several repetitions of the cross-fitting that of the lotteries between their rules, the mean of theirs.
 
     Parameters
     ----------
@@ -135,7 +137,7 @@ def estimate_regret(
 
     Returns
     -------
-    tuple of Regret
+    Regret
     """
     rows = training_rows(sample, dl)
     resample = not _takes_weights(learner, rows)
@@ -167,8 +169,8 @@ def estimate_regret(
     found = []
     for fold, function in zip(folds, functions, strict=True):
         refits = [shortfall(function, _assemble(learner, components, fold, results)) for _ in range(n_refits)]
-        found.append(Regret(np.array(refits)))
-    return tuple(found)
+        found.append(refits)
+    return Regret(np.mean(found, axis=0))
 
 
 def check_refits(bias_correction: str | None, n_refits: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -124,14 +123,6 @@ def configuration(R: FloatArray, B: FloatArray) -> Configuration:
     if b_below and not r_above:
         return "b-skewed"
     return "balanced"
-
-
-def most_central(repetitions: Sequence[Arcs]) -> int:
-    """Number of the repetition whose support function is nearest to the pointwise median of all."""
-    if len(repetitions) == 1:
-        return 0
-    h = np.array([arcs.h(unit_circle(360)) for arcs in repetitions])
-    return int(np.argmin(np.abs(h - np.median(h, axis=0)).max(axis=1)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -6,7 +6,7 @@ direction (h is positively homogeneous); ``mu`` are the weighted group shares an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -163,6 +163,10 @@ class Scores:
     Bounds lower <= a(x) <= upper on the rules are built in: ``l0`` is the loss at the lower bound, ``dl``
     and ``t`` are the loss difference and the nuisance times ``spread`` = upper - lower. ``sees_group``: whether rules
     see the group, so that pairs lie on the axes of their groups.
+
+    With ``n_rep`` repetitions of the cross-fitting the sample lies here that often, one below the other, each time with
+    the nuisance pairs of one repetition; ``clusters`` keep a person's rows together. The rule of a direction is then a
+    lottery between the rules of the repetitions, and every mean over the rows is its mean.
     """
 
     l0: FloatArray
@@ -174,6 +178,31 @@ class Scores:
     lower: FloatArray | None = None
     spread: FloatArray | None = None
     sees_group: bool = False
+    n_rep: int = 1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows: those of the sample times the number of repetitions."""
+        return len(self.l0)
+
+    @property
+    def n_obs(self) -> int:
+        """Number of rows of the sample."""
+        return len(self.l0) // self.n_rep
+
+    @property
+    def clustered(self) -> bool:
+        """Whether several people share a cluster."""
+        return self.clusters is not None and int(self.clusters.max()) + 1 < self.n_obs
+
+    def repeated(self, values: FloatArray) -> FloatArray:
+        """Values (..., n) of the rows of the sample for all rows."""
+        return values if self.n_rep == 1 else np.concatenate([values] * self.n_rep, axis=-1)
+
+    def averaged(self, values: FloatArray | BoolArray) -> FloatArray:
+        """Mean (n,) over the repetitions of values of all rows."""
+        mean: FloatArray = np.asarray(values, dtype=float).reshape(self.n_rep, -1).mean(axis=0)
+        return mean
 
     @property
     def weight_sums(self) -> FloatArray:
@@ -232,6 +261,19 @@ def make_scores(
     return Scores(l0 + low * dl, spread * dl, t, group, weight, clusters, low, spread, sees_group)
 
 
+def stack_repetitions(scores: Sequence[Scores]) -> Scores:
+    """Put the scores of all repetitions of the cross-fitting of one sample below each other."""
+    first, n_rep = scores[0], len(scores)
+    if n_rep == 1:
+        return first
+    people = np.arange(len(first.l0)) if first.clusters is None else first.clusters
+    l0, dl, weight = (np.tile(column, n_rep) for column in (first.l0, first.dl, first.weight))
+    lower, spread = (None if bound is None else np.tile(bound, n_rep) for bound in (first.lower, first.spread))
+    group, clusters = (np.tile(codes, n_rep) for codes in (first.group, people))
+    t = np.concatenate([each.t for each in scores])
+    return Scores(l0, dl, t, group, weight, clusters, lower, spread, first.sees_group, n_rep)
+
+
 def _not_tiny(t: FloatArray) -> FloatArray:
     """Lengthen pairs (n, 2) shorter than 1e-100 to about that, by powers of 2: products with them keep their digits.
 
@@ -267,8 +309,8 @@ class SupportFunction:
 
     @property
     def n_obs(self) -> int:
-        """Number of rows."""
-        return len(self.scores.l0)
+        """Number of rows of the sample."""
+        return self.scores.n_obs
 
     @property
     def size(self) -> float:
@@ -308,7 +350,7 @@ class SupportFunction:
         p = directions / self.mu
         s = self.scores
         omega = np.zeros((len(directions), len(directions)))
-        for rows, starts in _row_blocks(s.clusters, self.n_obs, max(1, 4_000_000 // (8 * len(directions)))):
+        for rows, starts in _row_blocks(s.clusters, s.n_rows, max(1, 4_000_000 // (8 * len(directions)))):
             t, group = s.t[rows], s.group[rows]
             selected = t[:, :1] * p[:, 0] + t[:, 1:] * p[:, 1] > 0.0
             loss = s.l0[rows][:, None] + s.dl[rows][:, None] * selected

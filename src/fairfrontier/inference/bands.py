@@ -264,7 +264,7 @@ def warn_of_small_groups(function: SupportFunction, groups: tuple[Label, ...] | 
     g = int(np.argmin(sizes))
     if sizes[g] >= SMALLEST:
         return
-    unit = "people" if function.scores.clusters is None else "clusters"
+    unit = "clusters" if function.scores.clustered else "people"
     label = (0, 1)[g] if groups is None else groups[g]
     warnings.warn(
         f"The band rests on few {unit}: group {label} is worth {sizes[g]:.0f} {unit} of equal weight, and with fewer "

@@ -26,7 +26,7 @@ from ..data.notebook import BLUE, ORANGE, Picture
 from ..data.reading import Label
 from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..frontier.plane import U1, U2, unit_circle
-from .p_values import ROUNDING, combine_repetitions, count_reaching, critical_value, critical_value_error, step_size
+from .p_values import ROUNDING, count_reaching, critical_value, critical_value_error, step_size
 from .points import BLOCK, GRID, shifted_max
 
 QUARTER = np.pi / 4.0
@@ -219,8 +219,7 @@ class BestPointTests(Result):
 
 
 def best_point_tests(
-    contexts: list[DrawingContext],
-    central: int,
+    context: DrawingContext,
     R: FloatArray,
     B: FloatArray,
     *,
@@ -228,19 +227,15 @@ def best_point_tests(
     alpha: float,
     directions: int | None = None,
 ) -> BestPointTests:
-    """Test pairs of points (k, 2) and (k, 2); over repetitions p-values are min(1, 2 median).
+    """Test pairs of points (k, 2) and (k, 2).
 
     ``directions``: None for exact extrema over all directions (with an estimated regret: a grid of them), or the number
     of directions in each of the published windows.
     """
-    found = [_statistics(context, R, B, directions) for context in contexts]
-    p_values = []
-    for context, (statistic, draws) in zip(contexts, found, strict=True):
-        size = max(context.function.size, float(np.abs(R).max()), float(np.abs(B).max()))
-        reaching = count_reaching(draws.T, statistic, float(np.sqrt(context.function.n_obs)) * size)
-        p_values.append((1 + reaching) / (1 + draws.shape[1]))
-    combined = np.array([combine_repetitions(p) for p in np.array(p_values).T])
-    return BestPointTests(groups, alpha, R, B, *found[central], combined)
+    statistic, draws = _statistics(context, R, B, directions)
+    size = max(context.function.size, float(np.abs(R).max()), float(np.abs(B).max()))
+    reaching = count_reaching(draws.T, statistic, float(np.sqrt(context.function.n_obs)) * size)
+    return BestPointTests(groups, alpha, R, B, statistic, draws, (1 + reaching) / (1 + draws.shape[1]))
 
 
 def _statistics(
@@ -261,7 +256,7 @@ def _exact_statistics(context: DrawingContext, R: FloatArray, B: FloatArray) -> 
     most = np.array([arcs.max_excess(e).value for e in both])
     ends = context.draw(np.array([U1, U2]))
     inside = np.concatenate([ends.h_hat[0] - R @ U1, ends.h_hat[1] - B @ U2])
-    nobody = np.empty((0, function.n_obs))
+    nobody = np.empty((0, function.scores.n_rows))
     moved = perturbed_parts(
         function, nobody, both, step, n_boot=context.n_boot, seed=context.seed, n_jobs=context.n_jobs
     )[0].T

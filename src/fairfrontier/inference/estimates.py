@@ -39,35 +39,32 @@ def risks(fit: Fit, decisions: ArrayLike) -> Risks:
 
 
 def support(fit: Fit, q: ArrayLike) -> FloatArray:
-    """Support function (k,) at directions (k, 2), the median over repetitions."""
-    fit.plane("The support function")
-    return np.median([plane.function.estimate.h(q) for plane in fit.planes], axis=0)
+    """Support function (k,) at directions (k, 2)."""
+    return fit.plane("The support function").function.estimate.h(q)
 
 
 def support_set(fit: Fit, q: ArrayLike) -> FloatArray:
-    """Risk pairs (k, 2) of the rules of directions (k, 2), medians over repetitions.
+    """Risk pairs (k, 2) of the rules of directions (k, 2).
 
     Rules that see the group decide about a group that does not count as is best for it.
     """
-    fit.plane("The support function")
     tie = (-1.0, -1.0) if fit.rules.sees_group else None
-    return np.median([plane.function.estimate.support_set(q, tie) for plane in fit.planes], axis=0)
+    return fit.plane("The support function").function.estimate.support_set(q, tie)
 
 
 def support_covariance(fit: Fit, q: ArrayLike) -> FloatArray:
-    """Covariance (k, k) of sqrt(n)(h^ - h) at directions (k, 2), medians over repetitions."""
-    fit.plane("The support function")
-    return np.median([plane.function.covariance(q) for plane in fit.planes], axis=0)
+    """Covariance (k, k) of sqrt(n)(h^ - h) at directions (k, 2)."""
+    return fit.plane("The support function").function.covariance(q)
 
 
 def points_table(fit: Fit) -> pd.DataFrame:
-    """Table of the best points and the fairest point: medians over repetitions; directions of the central one."""
+    """Table of the best points and the fairest point, with their directions."""
     if len(fit.sample.groups) > 2:
         return _points_of_many(fit)
     first, second = fit.sample.groups.pair("The table of best points")
-    central = fit.planes[fit.central].points
-    values = np.median([[p.points.R, p.points.B, p.points.F] for p in fit.planes], axis=0)
-    directions = np.array([central.q_R, central.q_B, central.q_F])
+    points = fit.plane().points
+    values = np.array([points.R, points.B, points.F])
+    directions = np.array([points.q_R, points.q_B, points.q_F])
     return pd.DataFrame(
         np.hstack([values, directions]),
         index=[f"best for {first}", f"best for {second}", "fairest"],
@@ -87,32 +84,27 @@ class GroupPoint:
     chances: FloatArray
 
 
-def group_points(fit: Fit, repetition: int) -> list[GroupPoint]:
-    """Best points of the groups and the fairest point: found by the predictions of one repetition."""
-    s, t = fit.sample, fit.nuisance.predictions[repetition]
-    found = predicted(s, fit.losses[repetition], t, fit.bounds, rules=fit.rules)
-    back = np.argsort(found.rows.row, kind="stable")
+def group_points(fit: Fit) -> list[GroupPoint]:
+    """Best points of the groups and the fairest point: found by predictions."""
+    s = fit.sample
+    found = predicted(s, fit.row_losses, fit.nuisance.predictions, fit.bounds, rules=fit.rules)
     points = [
-        GroupPoint(f"best for {label}", p, found.chances(-fit.rules.direction(-p))[back])
+        GroupPoint(f"best for {label}", p, found.rows.by_person(found.chances(-fit.rules.direction(-p))))
         for label, p in zip(s.groups, np.eye(len(s.groups)), strict=True)
     ]
     fairest = smallest_range(found)
-    return [*points, GroupPoint("fairest", fairest.weights, fairest.chances(found)[back])]
+    return [*points, GroupPoint("fairest", fairest.weights, found.rows.by_person(fairest.chances(found)))]
 
 
 def _points_of_many(fit: Fit) -> pd.DataFrame:
-    """Risks by outcomes, medians over repetitions, and directions of the central one."""
-    every = [group_points(fit, k) for k in range(len(fit.losses))]
-    risks = [
-        [fit.group_means(rows.of(point.chances)) for point in points]
-        for rows, points in zip(fit.losses, every, strict=True)
-    ]
-    central = every[fit.central]
-    q = -np.array([point.weights / np.linalg.norm(point.weights) for point in central]) + 0.0
+    """Risks by outcomes, and directions."""
+    points = group_points(fit)
+    risks = np.array([fit.group_means(fit.row_losses.of(point.chances)) for point in points])
+    q = -np.array([point.weights / np.linalg.norm(point.weights) for point in points]) + 0.0
     labels = fit.sample.groups.labels
     return pd.DataFrame(
-        np.hstack([np.median(risks, axis=0), q]),
-        index=[point.name for point in central],
+        np.hstack([risks, q]),
+        index=[point.name for point in points],
         columns=[f"{what} {label}" for what in ("risk", "direction") for label in labels],
     )
 
@@ -123,7 +115,7 @@ def labelled_configuration(fit: Fit) -> str:
     values = points_table(fit).to_numpy()[:, :2]
     found = configuration(values[0], values[1])
     if fit.rules.sees_group and found == "balanced":  # one corner, exactly on the line
-        found = fit.planes[fit.central].points.configuration
+        found = fit.plane().points.configuration
     return {"balanced": "balanced", "r-skewed": f"{first}-skewed", "b-skewed": f"{second}-skewed"}[found]
 
 

@@ -22,8 +22,7 @@ TOO_WEAK = "Learner or sample are too weak to distinguish these points."
 class PointContradiction(ExplainedResult):
     """A listed point that is not what its name says: ``what`` should be smallest there and is smaller at ``other``.
 
-    ``by`` is the difference and ``standard_error`` that of the difference between the two rules on the same rows; with
-    several repetitions of the cross-fitting it is that of the most central one.
+    ``by`` is the difference and ``standard_error`` that of the difference between the two rules on the same rows.
     """
 
     point: str
@@ -82,7 +81,7 @@ def point_contradictions(fit: Fit) -> tuple[PointContradiction, ...]:
 
 
 def _parts(fit: Fit) -> FloatArray:
-    """Row values (2, 3, n): a group's risk at a point is the sum of both groups' means of the rows' values.
+    """Values (2, 3, n) of rows: a group's risk at a point is the sum of both groups' means of these.
 
     The risks of a rule are its groups' mean losses. The fairest point on the 45-degree line is no rule of its own: both
     its risks are the weighted sum w'e of the risks e of the rule of its direction q, w = q / (q1 + q2).

@@ -24,7 +24,7 @@ from ..data.reading import Label
 from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..frontier.plane import improvement_support, unit_circle
 from ..frontier.sets import Kind as Kind
-from .p_values import combine_repetitions, count_reaching, critical_value, kappa, p_value, step_size
+from .p_values import count_reaching, critical_value, kappa, p_value, step_size
 
 Derivative = Literal["numerical", "contact"]
 GRID = 1000
@@ -214,13 +214,13 @@ class ProcessNulls:
 
 @dataclass(frozen=True, slots=True)
 class PointPValues:
-    """P-values of points as elements of a frontier, over the repetitions of the cross-fitting."""
+    """P-values of points as elements of a frontier."""
 
-    processes: tuple[FrontierProcess, ...]
+    process: FrontierProcess
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """P-values (k,) of points (k, 2)."""
-        return _combined([point_tests(process, points)[2] for process in self.processes])
+        return point_tests(self.process, points)[2]
 
 
 def _blocks(
@@ -251,27 +251,25 @@ def _blocks(
 
 
 def frontier_tests(
-    processes: list[FrontierProcess],
-    central: int,
+    process: FrontierProcess,
     points: FloatArray,
     *,
     groups: tuple[Label, Label],
     alpha: float,
     derivative: Derivative = "numerical",
 ) -> PointTests:
-    """Test points over the repetitions of the cross-fitting; p-values are min(1, 2 median)."""
-    found = [point_tests(process, points, derivative) for process in processes]
-    feasibility, separation, _ = found[central]
+    """Test points."""
+    feasibility, separation, p_values = point_tests(process, points, derivative)
     return PointTests(
-        processes[0].kind,
+        process.kind,
         groups,
         alpha,
         points,
         feasibility,
         separation,
-        _combined([p for _, _, p in found]),
-        processes[0].z_circle.shape[1],
-        ProcessNulls(processes[central], points, derivative),
+        p_values,
+        process.z_circle.shape[1],
+        ProcessNulls(process, points, derivative),
     )
 
 
@@ -313,27 +311,19 @@ def algorithm_nulls(
 
 
 def algorithm_tests(
-    contexts: list[DrawingContext],
-    central: int,
+    context: DrawingContext,
     kind: Kind,
-    losses: list[FloatArray],
+    losses: FloatArray,
     *,
     groups: tuple[Label, Label],
     alpha: float,
     directions: int = GRID,
     derivative: Derivative = "numerical",
 ) -> PointTests:
-    """`frontier_tests` for algorithms with row losses (J, n), one array per repetition."""
-    found = [
-        algorithm_nulls(context, kind, own, directions, derivative)
-        for context, own in zip(contexts, losses, strict=True)
-    ]
-    risks, parts, nulls = found[central]
-    scales = [float(np.sqrt(context.function.n_obs)) * context.function.size for context in contexts]
-    p_values = [
-        np.array([p_value(null, total, scale) for null, total in zip(null_draws, own.sum(axis=1), strict=True)])
-        for (_, own, null_draws), scale in zip(found, scales, strict=True)
-    ]
+    """`frontier_tests` for algorithms with losses (J, n)."""
+    risks, parts, nulls = algorithm_nulls(context, kind, losses, directions, derivative)
+    scale = float(np.sqrt(context.function.n_obs)) * context.function.size
+    p_values = np.array([p_value(null, total, scale) for null, total in zip(nulls, parts.sum(axis=1), strict=True)])
     return PointTests(
         kind,
         groups,
@@ -341,14 +331,10 @@ def algorithm_tests(
         risks,
         parts[:, 0],
         parts[:, 1],
-        _combined(p_values),
+        p_values,
         nulls.shape[1],
         StoredNulls(nulls),
     )
-
-
-def _combined(p_values: list[FloatArray]) -> FloatArray:
-    return np.array([combine_repetitions(p) for p in np.array(p_values).T])
 
 
 @njit(cache=True, nogil=True)

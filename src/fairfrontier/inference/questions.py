@@ -1,19 +1,18 @@
-"""The questions asked of a `Fit`: each reads what it is asked about, tests every repetition and combines them."""
+"""The questions asked of a `Fit`: each reads what it is asked about, and tests."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
 
 from ..arrays import ArrayLike, FloatArray
-from ..bootstrap.draws import Drawing
 from ..data.algorithms import Algorithms, Asked, Limits, read_algorithms
 from ..data.checks import check_capacity, check_n_directions, check_risks
 from ..errors import CapacityWarning, FewDrawsWarning, InputError
 from ..fit import Fit
+from ..frontier.attainable import Attainable
 from ..frontier.sets import feasible_set
 from ..frontier.support import group_means
 from ..learning.learners import child_seeds
@@ -29,7 +28,7 @@ from .estimates import frontier, pareto_frontier, points_table
 from .group_skew import GroupSkewTest, group_skew_test
 from .group_skew import Method as SkewMethod
 from .lda.evidence import Evidence, Method, lda_evidence, sequential_evidence
-from .lda.learner_check import LearnerCheck, check_learner, combine_checks
+from .lda.learner_check import LearnerCheck, check_learner
 from .lda.result import LDATests, judge
 from .lda.sequential import sequential_tests
 from .points import Derivative, Kind, PointPValues, PointTests, algorithm_tests, frontier_process, frontier_tests
@@ -69,16 +68,15 @@ def lda_tests(
             f'method="{method}" is not one for rules that see the group, whose attainable risks have flat edges: '
             'choose "robust".',
         )
-    warn_of_few_draws(fit, level, len(algorithms.names), doubled=method != "robust")
+    warn_of_few_draws(fit, level, len(algorithms.names))
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
-    drawings = fit.drawings(capacity)
+    drawing = fit.drawing(capacity)
     evidence = lda_evidence(
-        drawings,
-        [rows.of(algorithms.decisions) for rows in fit.losses],
+        drawing,
+        fit.drawn_losses(algorithms.decisions),
         algorithms.fixed,
         method=method,
-        central=fit.central,
         n_folds=fit.nuisance.n_folds,
         directions=n_directions,
         kinks=kinks,
@@ -100,7 +98,7 @@ def lda_tests(
         bounded=fit.plane().function.scores.lower is not None,
         sequential=fit.sequence is not None,
         rules=fit.rules.name,
-        checks=[*learner_checks(fit, algorithms, drawings), *[None] * len(algorithms.fixed)],
+        checks=[*learner_checks(fit, algorithms, drawing.function), *[None] * len(algorithms.fixed)],
     )
 
 
@@ -135,18 +133,12 @@ def _in_sequence(
     return [sequential_evidence(own, test, method) for own, test in zip(found, tests, strict=True)]
 
 
-def learner_checks(fit: Fit, algorithms: Algorithms, drawings: Sequence[Drawing]) -> list[LearnerCheck]:
-    """Compare each algorithm that has decisions with rules of the learner, over all repetitions."""
+def learner_checks(fit: Fit, algorithms: Algorithms, function: Attainable) -> list[LearnerCheck]:
+    """Compare each algorithm that has decisions with rules of the learner."""
     labels = fit.sample.groups.pair("The comparison of an algorithm with the learner")
-    in_shares = fit.loss.name == "classification"
+    in_shares, repeated = fit.loss.name == "classification", function.scores.repeated
     return [
-        combine_checks(
-            [
-                check_learner(context.function, a, rows.of(a), groups=labels, in_shares=in_shares)
-                for context, rows in zip(drawings, fit.losses, strict=True)
-            ],
-            fit.central,
-        )
+        check_learner(function, repeated(a), repeated(fit.row_losses.of(a)), groups=labels, in_shares=in_shares)
         for a in algorithms.decisions
     ]
 
@@ -161,18 +153,15 @@ def _check_lda(method: Method, directions: int | str | None, kinks: bool, capaci
     return check_n_directions(directions)
 
 
-def warn_of_few_draws(fit: Fit, alpha: float, n_tests: int, *, doubled: bool) -> None:
-    """Warn if not even the smallest possible p-value is significant after adjusting for several tests.
-
-    ``doubled``: whether several repetitions are combined by twice the median p-value.
-    """
-    n_boot, factor = fit.options.n_boot, n_tests * (2 if doubled and len(fit.losses) > 1 else 1)
-    smallest = factor / (1 + n_boot)
+def warn_of_few_draws(fit: Fit, alpha: float, n_tests: int) -> None:
+    """Warn if not even the smallest possible p-value is significant after adjusting for several tests."""
+    n_boot = fit.options.n_boot
+    smallest = n_tests / (1 + n_boot)
     if smallest > alpha:
         warnings.warn(
             f"{n_boot} draws are too few for {n_tests} tests: after adjusting for their number no p-value is "
             f"below {smallest:.2g}, so nothing can be shown at alpha={alpha:g}. Use n_boot of at least "
-            f"{int(np.ceil(factor / alpha)) - 1}.",
+            f"{int(np.ceil(n_tests / alpha)) - 1}.",
             FewDrawsWarning,
             stacklevel=4,
         )
@@ -206,16 +195,12 @@ def frontier_point_tests(
     if derivative not in get_args(Derivative):
         raise InputError("bad-option", f"`derivative` must be one of {list(get_args(Derivative))}, got {derivative!r}.")
     if len(algorithms.fixed):
-        processes = [frontier_process(context, kind, n_directions) for context in fit.contexts()]
-        return frontier_tests(
-            processes, fit.central, algorithms.fixed, groups=labels, alpha=level, derivative=derivative
-        )
-    losses = [rows.of(algorithms.decisions) for rows in fit.losses]
+        process = frontier_process(fit.context(), kind, n_directions)
+        return frontier_tests(process, algorithms.fixed, groups=labels, alpha=level, derivative=derivative)
     return algorithm_tests(
-        fit.contexts(),
-        fit.central,
+        fit.context(),
         kind,
-        losses,
+        fit.drawn_losses(algorithms.decisions),
         groups=labels,
         alpha=level,
         directions=n_directions,
@@ -227,9 +212,9 @@ def confidence_region(fit: Fit, kind: Kind, *, alpha: float | None, directions: 
     """Invert the test of points over the plane; see `FairFrontier.frontier_confidence_set`."""
     labels, level = fit.sample.groups.pair("A confidence set of the frontier"), fit.level(alpha)
     n_directions = _grid(directions, "Regions are found")
-    processes = [frontier_process(context, kind, n_directions) for context in fit.contexts()]
+    process = frontier_process(fit.context(), kind, n_directions)
     curve = (frontier(fit) if kind == "fairness-accuracy" else pareto_frontier(fit)).points
-    test = PointPValues(tuple(processes))
+    test = PointPValues(process)
     box = region_box(curve, fit.plane().function)
     with progress_bar("Testing points of the plane", show=fit.options.verbose) as progress:
         return frontier_region(
@@ -259,9 +244,7 @@ def candidate_tests(
     if len(first) != len(second):
         raise InputError("bad-risks", f"R and B must be equally many points, got {len(first)} and {len(second)}.")
     n_directions = check_n_directions(directions)
-    return best_point_tests(
-        fit.contexts(), fit.central, first, second, groups=labels, alpha=level, directions=n_directions
-    )
+    return best_point_tests(fit.context(), first, second, groups=labels, alpha=level, directions=n_directions)
 
 
 def skew_test(fit: Fit, *, alpha: float | None = None, method: SkewMethod = "sharp") -> GroupSkewTest:
@@ -271,7 +254,7 @@ def skew_test(fit: Fit, *, alpha: float | None = None, method: SkewMethod = "sha
         raise InputError("bad-option", f"`method` must be one of {list(get_args(SkewMethod))}, got {method!r}.")
     fit = blind_side(fit)  # the question is one of rules that do not see the group, whatever rules were asked for
     risks = points_table(fit).to_numpy()[:, :2]
-    return group_skew_test(fit.contexts(), fit.central, (risks[0], risks[1]), labels, level, method)
+    return group_skew_test([fit.context()], 0, (risks[0], risks[1]), labels, level, method)
 
 
 def distances(
@@ -289,7 +272,7 @@ def distances(
     evidence, n_boot = _fairest(fit, algorithms, chosen, kinks), fit.options.n_boot
     return DistanceIntervals(
         {
-            name: DistanceInterval(name, labels, read, chosen, level, n_boot, evidence, fit.central, j)
+            name: DistanceInterval(name, labels, read, chosen, level, n_boot, evidence, 0, j)
             for j, name in enumerate(algorithms.names)
         }
     )
@@ -300,7 +283,7 @@ def fairest_point(fit: Fit, *, alpha: float | None = None, method: DistanceMetho
     labels, level = fit.sample.groups.pair("The fairest point"), fit.level(alpha)
     nobody = Algorithms((), np.empty((0, fit.n_obs)), np.empty((0, 2)), False)
     evidence = _fairest(fit, nobody, _distance_method(method, kinks=False), kinks=False)
-    return FairestPoint(labels, level, fit.options.n_boot, evidence, fit.central)
+    return FairestPoint(labels, level, fit.options.n_boot, evidence, 0)
 
 
 def _distance_method(method: DistanceMethod | None, kinks: bool) -> DistanceMethod:
@@ -313,10 +296,8 @@ def _distance_method(method: DistanceMethod | None, kinks: bool) -> DistanceMeth
 
 
 def _fairest(fit: Fit, algorithms: Algorithms, method: DistanceMethod, kinks: bool) -> tuple[Fairest, ...]:
-    return tuple(
-        fairest_evidence(context, rows.of(algorithms.decisions), algorithms.fixed, method, kinks=kinks)
-        for context, rows in zip(fit.contexts(), fit.losses, strict=True)
-    )
+    losses = fit.drawn_losses(algorithms.decisions)
+    return (fairest_evidence(fit.context(), losses, algorithms.fixed, method, kinks=kinks),)
 
 
 def estimated_feasible_set(fit: Fit) -> EstimatedFeasibleSet:
@@ -326,7 +307,7 @@ def estimated_feasible_set(fit: Fit) -> EstimatedFeasibleSet:
     return EstimatedFeasibleSet(
         estimate.arcs,
         estimate.vertices,
-        fit.contexts()[fit.central],
+        fit.context(),
         fit.options.alpha,
         groups=fit.sample.groups.labels,
     )

@@ -94,7 +94,7 @@ def _next_step(decisive: Run, differing: Sequence[OtherRun], effort: Effort) -> 
         )
     if by_seed:
         return (
-            f"What to do: the seed matters, so raise --repetitions {beyond}, which combines several splits of the "
+            f"What to do: the seed matters, so raise --repetitions {beyond}, which averages over several splits of the "
             "rows, instead of picking a seed."
         )
     if by_learner:

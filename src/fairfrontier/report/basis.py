@@ -56,7 +56,7 @@ def settings(ff: FairFrontier, capacity: float | None) -> Settings:
         learner_params=dict(ff.learner_params or {}),
         n_folds=None if nuisance.folds is None else int(nuisance.folds[0].max()),
         sequential=ff.fit_.sequence is not None,
-        n_rep=len(ff.fit_.losses),
+        n_rep=ff.fit_.n_rep,
         n_boot=ff.n_boot,
         bias_correction=ff.fit_.learning.bias_correction,
         jitter=nuisance.jitter,
@@ -136,7 +136,7 @@ def runs_beside(name: str, ff: FairFrontier, audit: AuditParts) -> OtherRuns | N
     if not audit.sensitivity:
         return None
     robustness = audit.request is not None and audit.request.robustness
-    effort = Effort(robustness=robustness, repetitions=len(ff.fit_.losses), not_done=audit.not_done)
+    effort = Effort(robustness=robustness, repetitions=ff.fit_.n_rep, not_done=audit.not_done)
     return other_runs(audit.sensitivity, name, ff.alpha, effort)
 
 

@@ -59,8 +59,8 @@ class RequestRecord:
     """Folds of the cross-fitting."""
     sequential: bool
     """Whether a fold learns only from the folds before it."""
-    repetitions: Positive
-    """Repetitions of the cross-fitting."""
+    repetitions: Positive | None
+    """Repetitions of the cross-fitting; null for the default, which the settings name."""
     draws: Positive
     """Bootstrap draws."""
     jitter: Annotated[float, Limits(minimum=0)]

@@ -68,7 +68,7 @@ def slider(ff: FairFrontier, function: Attainable) -> tuple[RuleStep, ...]:
     q = -np.column_stack([weights, 1.0 - weights])
     q /= np.hypot(*q.T)[:, None]
     risks = function.estimate.support_set(q)
-    y = ff.sample_.y if ff.loss_.binary_outcome else None
+    y = function.scores.repeated(ff.sample_.y) if ff.loss_.binary_outcome else None
     return tuple(
         _rule_step(function, float(weight), direction, risk, y)
         for weight, direction, risk in zip(weights, q, risks, strict=True)

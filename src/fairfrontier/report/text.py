@@ -91,7 +91,7 @@ def _folds(ff: FairFrontier) -> str:
         return " (predictions supplied from outside)"
     text = f", {folds[0].max()} folds" + (" in sequence" if ff.fit_.sequence is not None else "")
     if len(folds) > 1:
-        text += f", {len(folds)} repetitions (medians are shown)"
+        text += f", {len(folds)} repetitions"
     return text
 
 

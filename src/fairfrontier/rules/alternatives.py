@@ -22,6 +22,7 @@ from ..frontier.attainable import Attainable
 from ..frontier.support import group_means
 from ..inference.distance.estimates import read_metric
 from ..inference.lda.answer import LDAAnswer, Verdict
+from ..inference.lda.dependence import added_variance
 from ..inference.lda.result import LDATest
 from ..inference.lda.witness import critical, forms, gains, gains_of
 from .classifier import FrontierRule
@@ -267,7 +268,7 @@ def _each(values: Iterable[float], groups: Sequence[Label], how: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The algorithm in use on the rows of evaluation: ``decisions`` and expected ``losses`` (n,)."""
+    """The algorithm in use on all rows of evaluation: ``decisions`` and expected ``losses``."""
 
     name: str
     decisions: FloatArray
@@ -284,6 +285,7 @@ def find_alternatives(
     test: LDATest,
     groups: tuple[Label, Label],
     n: int,
+    n_folds: int,
     evaluated: str,
     make_rule: Callable[[FloatArray], FrontierRule],
 ) -> Alternatives:
@@ -291,7 +293,7 @@ def find_alternatives(
 
     ``choosing`` decides which of the ``frontier_directions`` (k, 2) improve on risks ``e_choosing``;
     ``evaluating`` gives the risks that are reported, on the rows of ``current``. They may be the same. ``test`` answers
-    whether an improvement is shown.
+    whether an improvement is shown. ``n_folds`` of the cross-fitting, if several repetitions evaluate.
     """
     s = evaluating.scores
     risk = group_means(current.losses, s.group, s.weight)[0]
@@ -301,7 +303,11 @@ def find_alternatives(
     q = frontier_directions[chosen]
     witness = test.evidence.witness
     reach = np.nan if witness is None else critical(witness.largest, test.alpha)
-    lines = [_evaluate(evaluating, direction, current, risk, groups, reach=reach) for direction in q]
+    added = added_variance(evaluating, q, n_folds) / evaluating.n_obs
+    lines = [
+        _evaluate(evaluating, direction, current, risk, groups, reach=reach, added=more)
+        for direction, more in zip(q, added, strict=True)
+    ]
     table = pd.DataFrame(lines, columns=None if lines else columns_of(groups))
     table.insert(0, "role", _roles(points[chosen], groups))
     for j, label in enumerate(groups):
@@ -363,21 +369,24 @@ def _evaluate(
     groups: tuple[Label, Label],
     *,
     reach: float,
+    added: FloatArray,
 ) -> dict[str, Any]:
     """Risks, gains over the algorithm, their standard errors and bounds, selection rates and agreement of one rule.
 
-    The bounds lie ``reach`` standard errors below the forms that make up the gains.
+    The bounds lie ``reach`` standard errors below the forms that make up the gains. Dependent folds add ``added``
+    (2, 2) to the covariance of the rule's risks.
     """
     s = function.scores
     moved = function.selected(q)
     chances, losses = s.chances(moved), s.losses(moved)
     own, covariance = group_means(losses, s.group, s.weight, s.clusters)
     gain = gains(own, risk)
-    _, gained = group_means(current.losses - losses, s.group, s.weight, s.clusters)
+    covariance = covariance + added
+    gained = group_means(current.losses - losses, s.group, s.weight, s.clusters)[1] + added
     # s d* - v d is the difference between the groups' means of s loss* - v loss
     gap_errors = {}
     for together in (1.0, -1.0):
-        _, gap = group_means(current.losses - together * losses, s.group, s.weight, s.clusters)
+        gap = group_means(current.losses - together * losses, s.group, s.weight, s.clusters)[1] + added
         gap_errors[together] = float(np.sqrt(max(gap[0, 0] + gap[1, 1] - 2.0 * gap[0, 1], 0.0)))
     signs = [1.0 if pair[0] >= pair[1] else -1.0 for pair in (risk, own)]
     errors = np.array([*np.sqrt([gained[0, 0], gained[1, 1]]), gap_errors[signs[0] * signs[1]]])

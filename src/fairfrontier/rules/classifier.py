@@ -172,8 +172,8 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
             bounds = Bounds(*self._bounds(sample.covariates, sample.n_obs))
             if len(sample.groups) > 2:
-                return predicted(sample, losses, nuisance.predictions[0], bounds, rules=rules, capacity=self.capacity)
-            whole = attainable(sample, losses, nuisance.predictions[0], bounds, rules)
+                return predicted(sample, losses, nuisance.predictions, bounds, rules=rules, capacity=self.capacity)
+            whole = attainable(sample, losses, nuisance.predictions, bounds, rules)
             return whole if self.capacity is None else cap(whole, self.capacity)
 
         setting = Setting(sample.groups.labels, sample.groups.shares, found)

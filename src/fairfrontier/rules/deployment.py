@@ -20,7 +20,7 @@ from ..frontier.capacity import cap
 from ..frontier.sets import configuration, frontier_angles
 from ..frontier.support import group_means
 from ..inference.fan.menu import group_menu, menu_weights
-from ..inference.fan.questions import fold_lists
+from ..inference.fan.questions import folds_of
 from ..inference.lda.answer import LDAAnswer
 from ..inference.lda.result import LDATest
 from ..learning.cross_fitting import cross_fit, fit_on_all
@@ -135,7 +135,9 @@ def alternatives(
     losses = fit.row_losses.of(decisions)
     rows = halves.chosen_on
     e = group_means(losses[rows], fit.sample.group[rows], fit.sample.weight[rows])[0]
-    current = Current(algorithms.names[0], decisions[halves.evaluated_on], losses[halves.evaluated_on])
+    repeated = halves.evaluating.scores.repeated
+    on = halves.evaluated_on
+    current = Current(algorithms.names[0], repeated(decisions[on]), repeated(losses[on]))
     return find_alternatives(
         halves.choosing,
         halves.evaluating,
@@ -145,6 +147,7 @@ def alternatives(
         test=test,
         groups=labels,
         n=int(n),
+        n_folds=fit.nuisance.n_folds,
         evaluated=halves.evaluated,
         make_rule=AlternativeRules(deployment, capacity),
     )
@@ -155,7 +158,7 @@ def _among_groups(
 ) -> Alternatives:
     """Search a menu of rules for alternatives for more than two groups."""
     fit, s = deployment.fit, deployment.fit.sample
-    a, folds = algorithms.decisions[0], fold_lists(fit)[fit.central]
+    a, folds = algorithms.decisions[0], folds_of(fit)
     rows, predictions, evaluated = _learned_halves(fit) if held_out else _in_one(fit)
     weights, menus = menu_weights(len(s.groups)), []
     for own, t in zip(rows, predictions, strict=True):
@@ -237,7 +240,7 @@ Parts = tuple[tuple[IntArray, ...], tuple[FloatArray, ...], str]
 
 def _in_one(fit: Fit) -> Parts:
     """All rows, on which rules are chosen and evaluated."""
-    return (np.arange(fit.n_obs),), (fit.nuisance.predictions[fit.central],), "cross-fitted"
+    return (np.arange(fit.n_obs),), (fit.nuisance.predictions,), "cross-fitted"
 
 
 def _learned_halves(fit: Fit) -> Parts:
@@ -256,7 +259,7 @@ def _learned_halves(fit: Fit) -> Parts:
     own, n_jobs = losses.take(rows[0]), fit.options.n_jobs
     inner = cross_fit(first, own.dl, learner, n_folds=fit.learning.n_folds, n_jobs=n_jobs, random_state=fold_seed)
     fitted = fit_on_all(first, own.dl, learner, n_jobs=n_jobs, random_state=fit_seed)
-    found = (inner.predictions[0], fitted.predict(second.covariates).delta_theta)
+    found = (inner.predictions, fitted.predict(second.covariates).delta_theta[None])
     return rows, found, "those of the held-out half of the rows"
 
 

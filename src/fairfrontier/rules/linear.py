@@ -218,7 +218,7 @@ numeric, n_folds, n_jobs, random_state
                 f"The rule compares {self.groups_}, the frontier {sample.groups.labels}: fit both on the same groups.",
             )
         losses = fit.row_losses
-        fold, selected = folds[fit.central], np.zeros(sample.n_obs)
+        fold, selected = folds[0], np.zeros(sample.n_obs)
         for k in range(1, int(fold.max()) + 1):
             held, kept = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
             for code, label in enumerate(sample.groups):
@@ -231,7 +231,8 @@ numeric, n_folds, n_jobs, random_state
             part = clone(self)
             score = part.learn_score(sample.take(kept), losses.dl[kept], self.direction_)
             selected[held] = score.predict(take_rows(sample.covariates, held)) > 0.0
-        best = losses.of(fit.plane().function.selected(self.direction_))
+        function = fit.plane().function
+        best = losses.of(function.scores.averaged(function.selected(self.direction_)))
         linear = losses.of(selected)
         means = [group_means(x, sample.group, sample.weight)[0] for x in (linear, best)]
         _, covariance = group_means(best - linear, sample.group, sample.weight, sample.clusters)

@@ -93,7 +93,7 @@ def own_rules(fit: Fit) -> OwnRules:
     upper = np.ones(n) if bounds.upper is None else bounds.upper
     selected: list[BoolArray] = [t[at, s.group] < 0.0 for t in fit.nuisance.predictions]
     each = [np.where(own, upper, lower) for own in selected]
-    losses = np.mean([rows.of(a) for rows, a in zip(fit.losses, each, strict=True)], axis=0)
+    losses = np.mean([fit.row_losses.of(a) for a in each], axis=0)
     added = np.zeros(len(s.groups))
     if len(each) > 1 and fit.nuisance.n_folds > 1:
         share = np.mean(selected, axis=0)

@@ -60,10 +60,11 @@ def _witness(
     gain, excess = tests.tests[g].gain, tests.tests[g].excess
     if gain <= 0.0 or excess <= 0.0:
         return None
-    menu_risks, menu_draws = np.tile(e, (3, 1)), np.repeat(e_draws[:, None], 3, axis=1)
+    menu_risks, menu_draws, added = np.tile(e, (3, 1)), np.repeat(e_draws[:, None], 3, axis=1), np.zeros((3, 2, 2))
     for k in (0, 1):
         menu_risks[1 + k, k], menu_draws[:, 1 + k, k] = rule[0][k], rule[1][:, k]
-    menu = make_menu(RuleDraws(menu_risks, menu_draws), e, e_draws)
+        added[1 + k, k, k] = rules.added[k] / fit.n_obs
+    menu = make_menu(RuleDraws(menu_risks, menu_draws), e, e_draws, added)
     share = min(1.0, excess / gain)
     shares, at = np.array([share, 1.0 - share]), [1 + g, 0]
     values, errors, risk = (shares @ each[at] for each in (menu.forms, menu.errors, menu.risks))

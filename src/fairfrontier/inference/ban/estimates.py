@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...arrays import FloatArray
+from ...arrays import BoolArray, FloatArray
 from ...bootstrap.draws import DrawingContext
 from ...fit import Fit, attainable
 from ...frontier.capacity import lowest_level
@@ -84,10 +84,10 @@ def two_sides(fit: Fit, blind: FloatArray, within: FloatArray) -> tuple[tuple[st
     return tuple(names), sides[0], sides[1]
 
 
-def _chances(fit: Fit, selected: FloatArray) -> FloatArray:
+def _chances(fit: Fit, selected: FloatArray | BoolArray) -> FloatArray:
     lower = 0.0 if fit.bounds.lower is None else fit.bounds.lower
     upper = 1.0 if fit.bounds.upper is None else fit.bounds.upper
-    return np.where(selected, upper, lower)
+    return np.asarray(np.where(selected, upper, lower), dtype=np.float64)
 
 
 def _without(fit: Fit, t: FloatArray) -> _Rules:
@@ -98,7 +98,7 @@ def _without(fit: Fit, t: FloatArray) -> _Rules:
         k = np.einsum("ij,j->i", t, q / shares)
         rules.points[name] = [(rules.add(rows.of(_chances(fit, k > 0.0))), unit)]
     if len(shares) == 2:
-        function = attainable(fit.sample, rows, t, fit.bounds, GroupBlind())
+        function = attainable(fit.sample, rows, t[None], fit.bounds, GroupBlind())
         q = off_breakpoint(lowest_level(function.plug_in().h, np.pi, 1.5 * np.pi))
         rules.points[RAWLSIAN] = [(rules.add(_losses(function, q)), unit)]
         _, q, position = sharp_fairest(function)
@@ -116,7 +116,7 @@ def _losses(function: SupportFunction, q: FloatArray) -> FloatArray:
 def _seeing(fit: Fit, within: FloatArray, names: Sequence[str]) -> _Rules:
     """Rules of one repetition that see the group: the best of every group, and for the fairest point the worst."""
     rules, s, rows = _Rules(), fit.sample, fit.row_losses
-    own = within[np.arange(fit.n_obs), s.group]
+    own: FloatArray = within[np.arange(fit.n_obs), s.group]
     low = rules.add(rows.of(_chances(fit, own < 0.0)))
     unit = np.eye(len(s.groups))
     rules.points = {name: [(low, unit)] for name in names}
@@ -149,15 +149,10 @@ class Curve:
 
 
 def cost_curve(fit: Fit, blind: FloatArray, within: FloatArray) -> Curve:
-    """Draw h_aware(q) - h_blind(q) at q = -(w, 1 - w), for two groups; means over repetitions."""
+    """Draw h_aware(q) - h_blind(q) at q = -(w, 1 - w), for two groups."""
     w = np.linspace(0.0, 1.0, N_WEIGHTS)
-    q = -np.column_stack([w, 1.0 - w])
-    values = []
-    for rows, *sides in zip(fit.losses, blind, within, strict=True):
-        drawn = []
-        for t, rules in zip(sides, (GroupBlind(), GroupAware()), strict=True):
-            function, o = attainable(fit.sample, rows, t, fit.bounds, rules), fit.options
-            drawn.append(DrawingContext(function, o.n_boot, fit.seeds.drawing, o.n_jobs).draw(q, hold_rules=True))
-        values.append((-drawn[0].h_hat, -drawn[1].h_hat, drawn[1].h - drawn[0].h))
-    without, seeing, draws = (np.mean([each[j] for each in values], axis=0) for j in range(3))
-    return Curve(w, without, seeing, draws)
+    q, o, drawn = -np.column_stack([w, 1.0 - w]), fit.options, []
+    for t, rules in ((blind, GroupBlind()), (within, GroupAware())):
+        function = attainable(fit.sample, fit.row_losses, t, fit.bounds, rules)
+        drawn.append(DrawingContext(function, o.n_boot, fit.seeds.drawing, o.n_jobs).draw(q, hold_rules=True))
+    return Curve(w, -drawn[0].h_hat, -drawn[1].h_hat, drawn[1].h - drawn[0].h)

@@ -256,7 +256,7 @@ def ban_cost(
 
 
 def _errors(deviation: FloatArray, scale: float) -> FloatArray:
-    errors = deviation.std(axis=0)
+    errors: FloatArray = deviation.std(axis=0)
     errors[errors <= scale] = 0.0
     return errors
 

@@ -10,7 +10,7 @@ from ...arrays import FloatArray
 from ...errors import InputError
 from ...fit import Fit, Plane, attainable
 from ...frontier.rule_class import GroupBlind
-from ...frontier.sets import most_central, sharp_points
+from ...frontier.sets import sharp_points
 from ...learning.cross_fitting import cross_fit
 from ...learning.learners import Learner, child_seeds, within_groups, without_groups
 
@@ -36,12 +36,11 @@ def blind_side(fit: Fit) -> Fit:
         return fit
     blind, within = both_sides(fit)
     rules = GroupBlind()
-    functions = [attainable(fit.sample, rows, t, fit.bounds, rules) for rows, t in zip(fit.losses, blind, strict=True)]
+    function = attainable(fit.sample, fit.row_losses, blind, fit.bounds, rules)
     return replace(
         fit,
         nuisance=replace(fit.nuisance, predictions=blind, within=within),
-        planes=tuple(Plane(function, None, sharp_points(function)) for function in functions),
-        central=most_central([function.estimate for function in functions]),
+        in_plane=Plane(function, None, sharp_points(function)),
         rules=rules,
     )
 

@@ -8,7 +8,7 @@ by the bootstrap would cost a thousand passes and estimate the same variance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import gcd
 
@@ -19,7 +19,6 @@ from ...arrays import FloatArray, IntArray
 from ...data.result import PlainDict, Result, plain_items
 from ...frontier.criteria import STILL, CriteriaRows, Standing, slacks, stand
 from ...frontier.fan import Fan, range_fan, reference_fan
-from ..p_values import combine_repetitions
 from .cells import Cells, Refinement, cut_cells
 from .forms import direction_forms, draw_largest
 from .witness import JointWitness, find_witness
@@ -189,16 +188,3 @@ def _feasibility(
         return 0.0, 1.0
     draws = draw_largest(covariance[np.ix_(varies, varies)], n_draws, seed)
     return t, float((1 + np.count_nonzero(draws >= t)) / (1 + n_draws))
-
-
-def combine_joint(found: list[JointEvidence], central: int) -> JointEvidence:
-    """Combine repetitions: the most central one's evidence with p-values min(1, 2 median)."""
-    if len(found) == 1:
-        return found[0]
-    best = np.array([each.best_p_value for each in found])
-    return replace(
-        found[central],
-        p_value=combine_repetitions(np.array([each.p_value for each in found])),
-        feasibility_p_value=combine_repetitions(np.array([each.feasibility_p_value for each in found])),
-        best_p_value=np.array([combine_repetitions(own) for own in best.T]),
-    )

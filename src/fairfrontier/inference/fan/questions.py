@@ -10,7 +10,7 @@ from ...data.groups import MOST_TOGETHER, MOST_WITH_REFERENCE, check_reference, 
 from ...data.reading import Label
 from ...fit import Fit, predicted
 from ...frontier.criteria import CriteriaRows
-from .evidence import combine_joint, joint_evidence
+from .evidence import joint_evidence
 from .result import JointLDATests, judge_jointly
 
 N_FOLDS = 5
@@ -26,21 +26,18 @@ def joint_lda_tests(
     if len(groups) > (MOST_TOGETHER if reference is None else MOST_WITH_REFERENCE):
         raise too_many_together(groups.labels, reference)
     rates: list[FloatArray] = [fit.group_means(a) for a in algorithms.decisions]
-    found = []
+    rows, folds, found = _rows(fit), folds_of(fit), []
     for a in algorithms.decisions:
-        evidence = [
-            joint_evidence(
-                rows,
-                a,
-                folds,
-                reference=code,
-                n_draws=fit.options.n_boot,
-                seed=fit.seeds.drawing,
-                n_jobs=fit.options.n_jobs,
-            )
-            for rows, folds in zip(_all_rows(fit), fold_lists(fit), strict=True)
-        ]
-        found.append(combine_joint(evidence, fit.central))
+        evidence = joint_evidence(
+            rows,
+            a,
+            folds,
+            reference=code,
+            n_draws=fit.options.n_boot,
+            seed=fit.seeds.drawing,
+            n_jobs=fit.options.n_jobs,
+        )
+        found.append(evidence)
     return judge_jointly(
         algorithms.names,
         found,
@@ -52,23 +49,20 @@ def joint_lda_tests(
     )
 
 
-def _all_rows(fit: Fit) -> list[CriteriaRows]:
-    """The rows of each repetition with the groups' risks as criteria."""
-    return [
-        predicted(fit.sample, own, t, fit.bounds, rules=fit.rules).rows
-        for own, t in zip(fit.losses, fit.nuisance.predictions, strict=True)
-    ]
+def _rows(fit: Fit) -> CriteriaRows:
+    """The rows of all repetitions with the groups' risks as criteria."""
+    return predicted(fit.sample, fit.row_losses, fit.nuisance.predictions, fit.bounds, rules=fit.rules).rows
 
 
-def fold_lists(fit: Fit) -> list[IntArray]:
-    """The folds of each repetition; predictions from outside have none, so rows are dealt to some, or clusters."""
+def folds_of(fit: Fit) -> IntArray:
+    """Folds of the people; predictions from outside have none, so rows are dealt to some, or clusters."""
     if fit.nuisance.folds is not None:
-        return list(fit.nuisance.folds)
+        return np.asarray(fit.nuisance.folds[0])
     s = fit.sample
     rng = np.random.default_rng(fit.seeds.learning)
     if s.clusters is not None:
-        return [(rng.permutation(int(s.clusters.max()) + 1) % N_FOLDS)[s.clusters]]
+        return np.asarray((rng.permutation(int(s.clusters.max()) + 1) % N_FOLDS)[s.clusters])
     folds = np.empty(s.n_obs, dtype=np.intp)
     for rows in s.rows_by_group:
         folds[rng.permutation(rows)] = np.arange(len(rows)) % N_FOLDS
-    return [folds]
+    return folds

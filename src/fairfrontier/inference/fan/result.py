@@ -35,8 +35,7 @@ class JointLDATest(LDAAnswer):
       the algorithm uses information outside the covariates.
 
     ``p_value_adjusted`` is Holm's over the ``tested_together`` algorithms of one call of `test_lda`; the verdict rests
-    on it. Feasibility is judged without adjustment. With several repetitions of the cross-fitting p-values combine
-    them all, and everything else is of the most central one.
+    on it. Feasibility is judged without adjustment.
     """
 
     name: str

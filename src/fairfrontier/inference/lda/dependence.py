@@ -22,8 +22,6 @@ folds it adds too much, and with as many folds as rows that are alike repetition
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ...arrays import FloatArray
@@ -37,25 +35,28 @@ def disagreement_factor(n_folds: int) -> float:
     return float(missing / disagree)
 
 
-def added_variance(functions: Sequence[Attainable], q: FloatArray, n_folds: int) -> FloatArray:
+def added_variance(function: Attainable, q: FloatArray, n_folds: int) -> FloatArray:
     """Variances (k, 2, 2) to add to those of sqrt(n) times the risk pairs of the rules of directions ``q`` (k, 2).
 
-    ``functions`` are the repetitions of the cross-fitting, at least two. Scores of rows of one cluster are summed
-    before squaring.
+    Nothing without several repetitions of the cross-fitting. Scores of rows of one cluster are summed before squaring.
     """
-    s, n_rep = functions[0].scores, len(functions)
-    added = np.zeros((len(q), 2, 2))
+    s, added = function.scores, np.zeros((len(q), 2, 2))
+    if s.n_rep == 1:
+        return added
+    people, n_rep, n = slice(s.n_obs), s.n_rep, s.n_obs
+    group, own = s.group[people], s.weight[people] * s.dl[people] / (s.weight_sums / n_rep)[s.group[people]]
+    clusters = np.arange(n) if s.clusters is None else s.clusters[people]
     for k, direction in enumerate(q):
-        chance = np.sum([f.selected(direction) for f in functions], axis=0) / n_rep
+        chance = s.averaged(function.selected(direction))
         rows = np.flatnonzero((chance > 0.0) & (chance < 1.0))
-        chance, group = chance[rows], s.group[rows]
+        chance = chance[rows]
         # share of the pairs of repetitions that disagree: 2 c (R - c) / (R (R - 1)) with c of R that select
         disagreeing = 2.0 * chance * (1.0 - chance) * n_rep / (n_rep - 1)
-        moved = s.weight[rows] * s.dl[rows] / s.weight_sums[group] * np.sqrt(disagreeing)
-        if s.clusters is None:
-            added[k] = np.diag(np.bincount(group, moved**2, 2))
-        else:
-            unit = np.unique(s.clusters[rows], return_inverse=True)[1]
-            sums = np.bincount(2 * unit + group, moved, 2 * len(rows)).reshape(-1, 2)
+        moved = own[rows] * np.sqrt(disagreeing)
+        if s.clustered:
+            unit = np.unique(clusters[rows], return_inverse=True)[1]
+            sums = np.bincount(2 * unit + group[rows], moved, 2 * len(rows)).reshape(-1, 2)
             added[k] = sums.T @ sums
-    return len(s.dl) * disagreement_factor(n_folds) * added
+        else:
+            added[k] = np.diag(np.bincount(group[rows], moved**2, 2))
+    return n * disagreement_factor(n_folds) * added

@@ -7,9 +7,7 @@ exists if and only if D(q) = 0 for some q. Three tests of that null:
   derivative (or, without kinks, the closed-form limit);
 * ``robust``: D > 0 by a one-sided test of its own at every direction of a grid and, for the rules of neighbouring
   directions, at the direction between in which both do equally well; valid for learners whose predictions do not hang
-  on single folds (`sequential` is proven for any learner); with several repetitions of the cross-fitting the rule of a
-  direction is the lottery between those of the repetitions, and what they disagree about adds to the variance
-  (`dependence`);
+  on single folds (`sequential` is proven for any learner);
 * ``sharp``: the same at the one direction that minimises the plug-in criterion; needs a good learner.
 
 The last two hold every direction's rule while they draw: h^(q) is the value of that one rule, and letting it follow
@@ -21,16 +19,16 @@ group drowns a deficit in a large one. The draws' maximum of z(q) / s(q) over th
 null, as if q'e* = h(q) in every one of them; that is the least favourable case, so the test errs on the side of not
 rejecting.
 
-`lda_evidence` has three steps. `prepare` settles from the estimates of one repetition what is to be drawn: directions
-in named blocks, and the losses of the algorithms. One call draws all of it, and another the menu of rules from which an
-alternative is chosen, if there may be one. `_evidence` then tests direction by direction, for one algorithm after the
-other. With several repetitions the robust test is made once more, for their lottery, on the mean of their draws (all of
-them draw the same weights).
+With several repetitions of the cross-fitting the rule of a direction is the lottery between those of the repetitions,
+and what they disagree about adds to the variance wherever draws are used (`dependence`), but for the published test.
+
+`lda_evidence` has three steps. `prepare` settles from the estimates what is to be drawn: directions in named blocks,
+and the losses of the algorithms. One call draws all of it, and another the menu of rules from which an alternative is
+chosen, if there may be one. `_evidence` then tests direction by direction, for one algorithm after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -44,7 +42,7 @@ from ...frontier.attainable import Attainable
 from ...frontier.plane import U1, U2, improvement_support, off_breakpoint, unit_circle
 from ...frontier.support import Extremum, group_means
 from ..aware.groups import GroupTest
-from ..p_values import Decision, combine_repetitions, count_reaching, p_value, step_size
+from ..p_values import Decision, count_reaching, p_value, step_size
 from .dependence import added_variance
 from .directions import DirectionBlocks, between, robust_grid
 from .published import PaperParts, paper_parts
@@ -134,56 +132,48 @@ class Evidence(Result):
 
 
 def lda_evidence(
-    contexts: Sequence[Drawing],
-    losses: Sequence[FloatArray],
+    context: Drawing,
+    losses: FloatArray,
     fixed: FloatArray,
     *,
     method: Method,
-    central: int = 0,
     n_folds: int = 0,
     directions: int | None = None,
     kinks: bool = True,
 ) -> list[Evidence]:
-    """Test J algorithms, then fixed risk pairs (F, 2), on the same draws.
+    """Test J algorithms with losses (J, rows), then fixed risk pairs (F, 2), on the same draws.
 
-    One context and row losses (J, n) for each repetition of the cross-fitting, with ``n_folds`` folds; all but the
-    robust test combine the repetitions by twice their median p-value, and show those of the ``central`` one.
-    ``directions``: None for exact extrema in the paper's statistic, or a number of grid directions. With capped
-    contexts alternatives are rules within the capacity; the published statistic is not defined for them.
+    ``n_folds`` of the cross-fitting. ``directions``: None for exact extrema in the paper's statistic, or a number of
+    grid directions. With a capped context alternatives are rules within the capacity; the published statistic is not
+    defined for them.
     """
-    functions = [context.function for context in contexts]
-    grid = robust_grid(functions[0].n_obs)
-    # the risks of the lottery between the repetitions' rules
-    neighbours, equal = between(grid, np.mean([f.estimate.support_set(grid) for f in functions], axis=0))
-    found, tested = [], []
-    for context, own in zip(contexts, losses, strict=True):
-        setting = prepare(context.function, own, fixed, grid, (neighbours, equal))
-        blocks = setting.blocks
-        draws = context.draw(blocks.rules, setting.losses, hold_rules=True, along=blocks.along)
-        published: list[PaperParts] | list[None] = [None] * len(setting.risks)
-        if method == "paper":
-            published = paper_parts(context.exact(), own, setting.risks, directions, kinks)
-        rules = context.draw_rules(menu_directions()) if setting.improvable else None
-        found.append(
-            [
-                _evidence(context.function, setting, draws, rules, j, method=method, paper=paper)
-                for j, paper in enumerate(published)
-            ]
-        )
-        tested.append(draws.some(blocks.positions("grid", "between"), len(own)))
-    if len(found) == 1:
-        return found[0]
-    lottery = Draws.mean(tested)
-    variance = added_variance(functions, grid, n_folds)[np.append(np.arange(len(grid)), neighbours)]
-    added = np.einsum("ki,kij,kj->k", lottery.directions, variance, lottery.directions)
-    robust = [
-        DirectionTests(lottery, e, drawn).weakest(np.arange(len(added)), added)
-        for e, drawn in [
-            *zip(lottery.risks_hat, lottery.risks.swapaxes(0, 1), strict=True),
-            *[(e, np.broadcast_to(e, (lottery.n_boot, 2))) for e in fixed],
-        ]
-    ]
-    return combine(found, central, robust, method)
+    function = context.function
+    setting = prepare(function, losses, fixed)
+    blocks = setting.blocks
+    draws = context.draw(blocks.rules, setting.losses, hold_rules=True, along=blocks.along)
+    variance = added_variance(function, blocks.rules, n_folds)
+    drawn = Drawn(draws, np.einsum("ki,kij,kj->k", blocks.along, variance, blocks.along))
+    if setting.improvable:
+        menu = menu_directions()
+        drawn = replace(drawn, rules=context.draw_rules(menu), rules_added=added_variance(function, menu, n_folds))
+    published: list[PaperParts] | list[None] = [None] * len(setting.risks)
+    if method == "paper":
+        published = paper_parts(context.exact(), losses, setting.risks, directions, kinks)
+    return [_evidence(function, setting, drawn, j, method=method, paper=paper) for j, paper in enumerate(published)]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Draws at all directions of a setting, and of the risks of the menu's rules, if there may be an alternative.
+
+    ``added`` (K,) and ``rules_added`` (M, 2, 2): what dependent folds add to the variances of sqrt(n) times the values
+    of the rules of these directions, and times the risks of the menu's rules.
+    """
+
+    draws: Draws
+    added: FloatArray
+    rules: RuleDraws | None = None
+    rules_added: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,22 +195,13 @@ class Setting:
     blocks: DirectionBlocks
 
 
-def prepare(
-    function: Attainable,
-    losses: FloatArray,
-    fixed: FloatArray,
-    grid: FloatArray,
-    edges: tuple[IntArray, FloatArray],
-) -> Setting:
-    """Estimate the risks, look for alternatives and choose the directions at which tests are made.
-
-    ``grid`` of the robust test, and ``edges``: neighbours in it and where their rules do equally well, as `between`
-    returns them.
-    """
+def prepare(function: Attainable, losses: FloatArray, fixed: FloatArray) -> Setting:
+    """Estimate the risks, look for alternatives and choose the directions at which tests are made."""
     s, arcs, plug_in = function.scores, function.estimate, function.plug_in()
+    grid = robust_grid(function.n_obs)
+    neighbours, equal = between(grid, arcs.support_set(grid))
     estimated = np.array([group_means(loss, s.group, s.weight)[0] for loss in losses]).reshape(-1, 2)
     risks = np.vstack([estimated, fixed])
-    neighbours, equal = edges
     reach = tuple(arcs.max_excess(e) for e in risks)
     # Directions all round are needed only where an algorithm's risks lie outside the estimated set.
     # A multiple of 4: exchanging the groups then turns the circle into itself.
@@ -251,17 +232,16 @@ def prepare(
 def _evidence(
     function: Attainable,
     setting: Setting,
-    draws: Draws,
-    rules: RuleDraws | None,
+    drawn: Drawn,
     j: int,
     *,
     method: Method,
     paper: PaperParts | None,
 ) -> Evidence:
     """Everything about the risks at position ``j``."""
-    e, blocks, root = setting.risks[j], setting.blocks, np.sqrt(function.n_obs)
+    e, blocks, root, draws = setting.risks[j], setting.blocks, np.sqrt(function.n_obs), drawn.draws
     e_draws = draws.risks[:, j] if j < setting.n_algorithms else np.broadcast_to(e, (draws.n_boot, 2))
-    tests = DirectionTests(draws, e, e_draws)
+    tests = DirectionTests(draws, e, e_draws, drawn.added)
     robust = tests.weakest(blocks.positions("grid", "between"))
     excess = setting.reach[j].value
     outside = np.append(blocks.positions("circle", "best"), blocks.position("outermost", j))
@@ -273,8 +253,9 @@ def _evidence(
     else:
         decided, separation, feasibility = paper.decision, paper.separation, paper.feasibility
     witness = None
-    if rules is not None and j in setting.improvable:
-        witness = make_witness(function, make_menu(rules, e, e_draws), setting.plug_in, e)
+    if drawn.rules is not None and drawn.rules_added is not None and j in setting.improvable:
+        menu = make_menu(drawn.rules, e, e_draws, drawn.rules_added / function.n_obs)
+        witness = make_witness(function, menu, setting.plug_in, e)
     bounding = blocks.position("bounding", j)
     gain = tests.weakest(bounding)
     return Evidence(
@@ -310,28 +291,29 @@ def sequential_evidence(found: Evidence, test: SequentialTest, method: Method) -
 
 
 class DirectionTests:
-    """Tests at single directions for one risk pair, from stored draws."""
+    """Tests at single directions for one risk pair, from stored draws.
 
-    def __init__(self, draws: Draws, e: FloatArray, e_draws: FloatArray) -> None:
-        self.draws, self.e, self.e_draws = draws, e, e_draws
+    Draws are stretched by as much as ``added`` (K,) adds to the variance of sqrt(n) h at their direction.
+    """
+
+    def __init__(self, draws: Draws, e: FloatArray, e_draws: FloatArray, added: FloatArray) -> None:
+        self.draws, self.e, self.e_draws, self.added = draws, e, e_draws, added
         self.root, self.step = np.sqrt(draws.n_obs), step_size(draws.n_obs)
         self.z_e = self.root * (e_draws - e)
         self.scale = float(self.root * max(np.abs(draws.h_hat).max(), np.abs(e).max()))
 
-    def weakest(self, at: IntArray, added: FloatArray | None = None) -> Decision:
+    def weakest(self, at: IntArray) -> Decision:
         """The test of D(q) <= 0 with the largest p-value over the directions at positions ``at``.
 
         sqrt(n) D^(q) is compared with its own bootstrap at q; h enters linearly, h_C through the numerical
-        directional derivative. Draws are stretched by as much as ``added`` (k,) adds to their variance.
+        directional derivative.
         """
         q = self.draws.directions[at]
         still = improvement_support(self.e, q)
         statistics = self.root * (still + self.draws.h_hat[at])
         z = self.root * (self.draws.h[:, at] - self.draws.h_hat[at])
         z += (improvement_support(self.e + self.step * self.z_e, q) - still) / self.step
-        if added is not None:
-            variance = z.var(axis=0)
-            z *= np.sqrt(1.0 + added / np.where(variance > 0.0, variance, np.inf))
+        z *= self._stretch(z, at)
         exceeding = count_reaching(z, statistics, self.scale)
         # among equal counts the smallest margin over the spread of the draws decides; the first, if equal to rounding
         spread = z.std(axis=0)
@@ -349,8 +331,8 @@ class DirectionTests:
         q = self.draws.directions[at]
         excess = self.root * (q @ self.e - self.draws.h_hat[at])
         z = self.z_e @ q.T - self.root * (self.draws.h[:, at] - self.draws.h_hat[at])
-        spread, rounding = z.std(axis=0), STILL * self.scale
-        varies = spread > rounding
+        own, rounding = z.std(axis=0), STILL * self.scale
+        varies, spread = own > rounding, own * self._stretch(z, at)
         if (excess[~varies] > rounding).any():
             return np.inf, 1.0 / (1.0 + len(z))
         if not varies.any():
@@ -358,30 +340,10 @@ class DirectionTests:
         statistic = float((excess[varies] / spread[varies]).max())
         if statistic <= 0.0:
             return 0.0, 1.0
-        return statistic, p_value((z[:, varies] / spread[varies]).max(axis=1), statistic)
+        return statistic, p_value((z[:, varies] / own[varies]).max(axis=1), statistic)
 
-
-def combine(found: list[list[Evidence]], central: int, robust: list[Decision], method: Method) -> list[Evidence]:
-    """Combine repetitions: the most central one's evidence, with the robust test of their lottery.
-
-    Other p-values are min(1, 2 median).
-    """
-    combined = []
-    for own, decision in zip(zip(*found, strict=True), robust, strict=True):
-        evidence = replace(
-            own[central],
-            p_value=combine_repetitions(np.array([each.p_value for each in own])),
-            robust_p_value=decision.p_value,
-            feasibility_p_value=combine_repetitions(np.array([each.feasibility_p_value for each in own])),
-        )
-        if method == "robust":
-            evidence = replace(
-                evidence,
-                statistic=decision.statistic,
-                separation=max(decision.statistic, 0.0),
-                direction=decision.direction,
-                draws=decision.draws,
-                p_value=decision.p_value,
-            )
-        combined.append(evidence)
-    return combined
+    def _stretch(self, z: FloatArray, at: IntArray) -> FloatArray:
+        """Factors (k,) by which what is added makes the spread of draws (B, k) wider; 1 where nothing varies."""
+        variance = z.var(axis=0)
+        factor: FloatArray = np.sqrt(1.0 + self.added[at] / np.where(variance > 0.0, variance, np.inf))
+        return factor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
@@ -14,7 +14,7 @@ from ...data.result import ExplainedResult, PlainDict, labels, plain_items
 from ...frontier.attainable import Attainable
 from ...frontier.plane import U1, U2
 from ...frontier.support import Scores, group_means
-from ..p_values import ROUNDING, combine_repetitions
+from ..p_values import ROUNDING
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -126,7 +126,7 @@ def _compared(difference: float, error: float, in_shares: bool) -> str:
 def check_learner(
     function: Attainable, decisions: FloatArray, losses: FloatArray, *, groups: tuple[Label, Label], in_shares: bool
 ) -> LearnerCheck:
-    """Compare an algorithm with ``decisions`` and ``losses`` (n,) with rules of the learner behind ``function``."""
+    """Compare an algorithm with ``decisions`` and ``losses`` of all rows with rules of the learner behind it."""
     s = function.scores
     share = min(float((s.weight * decisions).sum() / s.weight.sum()), 1.0)
     moved = at_share(s, share)
@@ -178,9 +178,3 @@ def _paired(s: Scores, difference: FloatArray, losses: FloatArray) -> tuple[Floa
     errors = np.sqrt(np.diag(covariance))
     rounding = ROUNDING * float(np.abs(losses).max())
     return np.where(np.abs(means) > rounding, means, 0.0), np.where(errors > rounding, errors, 0.0)
-
-
-def combine_checks(checks: list[LearnerCheck], central: int) -> LearnerCheck:
-    """Combine repetitions: the most central one's comparison with p-values min(1, 2 median)."""
-    p = np.array([check.best_p_value for check in checks])
-    return replace(checks[central], best_p_value=np.array([combine_repetitions(own) for own in p.T]))

@@ -76,15 +76,26 @@ class Menu:
     largest_absolute: FloatArray
 
 
-def make_menu(drawn: RuleDraws, e_star: FloatArray, e_star_draws: FloatArray) -> Menu:
-    """Compare the rules of a menu with risks (2,) that have the draws (B, 2)."""
+def make_menu(drawn: RuleDraws, e_star: FloatArray, e_star_draws: FloatArray, added: FloatArray) -> Menu:
+    """Compare the rules of a menu with risks (2,) that have the draws (B, 2).
+
+    ``added`` (M, 2, 2): what dependent folds add to the covariances of the rules' risks.
+    """
     values = forms(drawn.risks, e_star)
     deviation = forms(drawn.draws, e_star_draws[:, None, :]) - values
     errors = deviation.std(axis=0)
     errors[errors <= STILL * float(np.abs(values).max())] = 0.0
     varies = errors > 0.0
     t = deviation[:, varies] / errors[varies] if varies.any() else np.zeros((len(deviation), 1))
-    return Menu(drawn.risks, values, errors, t.max(axis=1), np.abs(t).max(axis=1))
+    wider = np.sqrt(errors**2 + added_to_forms(added) * varies)
+    return Menu(drawn.risks, values, wider, t.max(axis=1), np.abs(t).max(axis=1))
+
+
+def added_to_forms(added: FloatArray) -> FloatArray:
+    """What (..., 6) additions (..., 2, 2) to the covariance of a rule's risks add to the variances of the forms."""
+    own, gap = np.diagonal(added, axis1=-2, axis2=-1), added[..., 0, 0] + added[..., 1, 1] - 2.0 * added[..., 0, 1]
+    result: FloatArray = np.concatenate([own, np.stack([gap] * 4, axis=-1)], axis=-1)
+    return result
 
 
 def critical(largest: FloatArray, alpha: float) -> float:
@@ -215,7 +226,7 @@ def make_witness(function: Attainable, menu: Menu, plug_in: FloatArray, e_star: 
     first, second, share = choose(menu, plug_in, e_star)
     pairs = [(first, share), (second, 1.0 - share)]
     used = [(k, weight) for k, weight in pairs if weight > 0.0]
-    q, moved = menu_directions(), np.zeros(function.n_obs)
+    q, moved = menu_directions(), np.zeros(function.scores.n_rows)
     for k, weight in used:
         moved += weight * function.selected(q[k])
     s = function.scores
