@@ -15,11 +15,13 @@ from support.distance_cases import (
     loss_with_gap,
     perturbed_infimum,
     sharp_interval,
+    turned_draws,
     values_of,
 )
 from support.small_samples import fit, rows
 
-from fairfrontier.inference.distance.estimates import _distance_limits, _locate, fairest_evidence, read_metric
+from fairfrontier.inference.distance.estimates import _distance_limits, _locate, fairest_evidence
+from fairfrontier.inference.distance.metrics import read_metric
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning",
@@ -62,7 +64,7 @@ def test_sharp_by_hand(case, request):
             # F is the largest value over directions, so at this one it may be too low
             shifts = (doubt, f + infimum)
             assert shifts[1] <= 1e-12
-            f_draws, e_draws = -draws.h[:, 0], drawn_risks(draws, losses, e)
+            f_draws, e_draws = turned_draws(case.context, q), drawn_risks(draws, losses, e)
             low, high, p = sharp_interval(metric, f, f_draws, e, e_draws, shifts)
             assert found.cases["crosses"] == pytest.approx((low, high), abs=1e-10)
             assert (found.cases["crosses"][0] == 0.0) == (p > 0.05)

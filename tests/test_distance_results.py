@@ -21,6 +21,7 @@ from support.distance_cases import (
     loss_with_gap,
     moved_by_group,
     sharp_interval,
+    turned_draws,
     values_of,
 )
 from support.small_samples import fit, rows
@@ -29,7 +30,8 @@ from fairfrontier import FairFrontier
 from fairfrontier.bootstrap.draws import DrawingContext
 from fairfrontier.errors import InputError, NotFittedError
 from fairfrontier.frontier.support import build_support_function
-from fairfrontier.inference.distance.estimates import _distance_limits, fairest_evidence, read_metric
+from fairfrontier.inference.distance.estimates import _distance_limits, fairest_evidence
+from fairfrontier.inference.distance.metrics import read_metric
 from fairfrontier.inference.distance.result import _hull, _union
 
 pytestmark = pytest.mark.filterwarnings(
@@ -78,7 +80,8 @@ def test_the_regret_moves_f_and_its_draws(corrected):
     np.testing.assert_allclose(found.fairest.risk, ff.points_.loc["fairest"].to_numpy()[:2], atol=1e-6)
     loss = corrected.y + corrected.a * (1.0 - 2.0 * corrected.y)
     draws = ff.feasible_set().context.draw(q, loss[None], hold_rules=True)
-    f_draws = np.array([-draws.h[b, 0] - own[b % 4] for b in range(B)])
+    turned = turned_draws(ff.feasible_set().context, q)
+    f_draws = np.array([turned[b] - own[b % 4] for b in range(B)])
     low, high, _ = sharp_interval("sqeuclidean", f, f_draws, found.risk, draws.risks[:, 0], ())
     assert found.cases["crosses"] == pytest.approx((low, high), abs=1e-10)
     ends = np.quantile(f_draws, [0.025, 0.975])
@@ -176,13 +179,13 @@ def test_differences_by_hand(case):
     q = found["coin"].fairest.direction / -found["coin"].fairest.direction.sum()
     losses = np.array([case.losses(name) for name in ("coin", "rule")])
     draws = case.context.draw(q, losses, hold_rules=True)
-    ends = []
+    ends, turned = [], turned_draws(case.context, q)
     too_high = max(plain.plug_in(case.scores, q) - plain.h(case.scores, q), 0.0)
     for shift in (0.0, too_high, plain.line_infimum(case.scores) - plain.h(case.scores, q)):
-        F = [np.full(2, -draws.h[b, 0] - shift) for b in range(B)]
+        F = [np.full(2, turned[b] - shift) for b in range(B)]
         each = [sum((draws.risks[b, 0] - F[b]) ** 2) - sum((draws.risks[b, 1] - F[b]) ** 2) for b in range(B)]
         ends.append(np.quantile(each, [0.025, 0.975]))
-    (evidence,), metric = found["coin"]._evidence, found["coin"].metric
+    evidence, metric = found["coin"]._evidence, found["coin"].metric
     numbers = [found[name].number for name in ("coin", "rule")]
     parts = evidence.difference_parts(metric, *numbers, 0.05)
     assert parts["crosses"] == pytest.approx((np.min(ends), np.max(ends)), abs=1e-10)
@@ -402,6 +405,6 @@ def test_where_no_case_accepts_anything_the_intervals_are_not_numbers():
     for nothing in ({}, {"crosses": None}):
         assert _hull(nothing).shape == (2, 2)
         assert np.isnan(_hull(nothing)).all()
-    assert np.isnan(_union([{"crosses": None}])).all()
+    assert np.isnan(_union({"crosses": None})).all()
     two = {"above": np.array([[0.1, 0.3], [0.2, 0.5]]), "below": np.array([[0.0, 0.2], [0.3, 0.4]]), "crosses": None}
     np.testing.assert_array_equal(_hull(two), [[0.0, 0.3], [0.2, 0.5]])

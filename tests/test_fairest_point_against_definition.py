@@ -27,7 +27,8 @@ from fairfrontier.bootstrap.exact import perturbed_line_infima
 from fairfrontier.errors import InputError
 from fairfrontier.frontier.sets import best_points
 from fairfrontier.frontier.support import build_support_function, make_scores
-from fairfrontier.inference.distance.estimates import fairest_evidence, read_metric
+from fairfrontier.inference.distance.estimates import fairest_evidence
+from fairfrontier.inference.distance.metrics import read_metric
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning",

@@ -31,9 +31,10 @@ from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import InputError, NotFittedError
 from fairfrontier.frontier.plane import convex_contains
 from fairfrontier.frontier.support import build_support_function, make_scores
-from fairfrontier.inference.group_skew import SET_SPACING, BestPointsSet, closest_pair, closest_point, skew_points
+from fairfrontier.inference.group_skew import skew_points
 from fairfrontier.inference.lattices import lattice
 from fairfrontier.inference.skew_gaps import skew_gaps, weakest
+from fairfrontier.inference.skew_search import SET_SPACING, BestPointsSet, closest_pair, closest_point
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::fairfrontier.errors.WeakLearnerWarning", "ignore::fairfrontier.errors.EmptySetWarning"

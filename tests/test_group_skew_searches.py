@@ -28,13 +28,9 @@ from fairfrontier.data.sample import make_sample
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.frontier.support import build_support_function, make_scores
 from fairfrontier.inference.best_points import ExtremePoint
-from fairfrontier.inference.group_skew import (
-    _best_partner,
-    closest_pair,
-    closest_point,
-    skew_points,
-)
+from fairfrontier.inference.group_skew import skew_points
 from fairfrontier.inference.lattices import lattice, lowest, to_side
+from fairfrontier.inference.skew_search import _best_partner, closest_pair, closest_point
 from fairfrontier.learning.cross_fitting import cross_fit
 
 pytestmark = pytest.mark.filterwarnings(

@@ -25,7 +25,8 @@ from support.small_samples import fit
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.datasets.designs import _success_probabilities
-from fairfrontier.inference.group_skew import NO_ANSWER, balanced_p_value, closest_point, skew_points
+from fairfrontier.inference.group_skew import NO_ANSWER, skew_points
+from fairfrontier.inference.skew_search import balanced_p_value, closest_point
 from fairfrontier.report import parts
 from fairfrontier.report.frame import plain
 

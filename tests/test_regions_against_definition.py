@@ -323,7 +323,7 @@ def test_studentised_draws_of_nasty_samples(sample, clustered):
                 assert (found.above[b], found.below[b]) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize(("n", "warned"), [(150, True), (400, False)])
+@pytest.mark.parametrize(("n", "warned"), [(150, True), (600, False)])
 def test_small_groups_are_warned_of(n, warned):
     """By people of equal weight, or clusters, in the smaller group."""
     data = rows(n, 6)
@@ -340,7 +340,7 @@ def test_small_groups_are_warned_of(n, warned):
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
             feasible.confidence_band()
-        assert [w.category for w in raised] == [SmallSampleWarning] * int(min(sizes) < 100)
+        assert [w.category for w in raised] == [SmallSampleWarning] * int(min(sizes) < 150)
         assert bool(raised) == (warned or "clusters" in arguments)
         if raised:
             unit = "clusters" if "clusters" in arguments else "people"

@@ -23,6 +23,7 @@ from fairfrontier.frontier.plane import U1, U2, unit_circle
 from fairfrontier.frontier.regret import GRID, Regret, estimate_regret, shortfall
 from fairfrontier.frontier.sets import feasible_set, sharp_fairest
 from fairfrontier.frontier.support import Scores, build_support_function
+from fairfrontier.inference.learned import correct
 from fairfrontier.learning.cross_fitting import external_nuisance
 from fairfrontier.learning.learners import (
     GroupPrediction,
@@ -542,13 +543,13 @@ def test_draws_take_one_refit_after_the_other(pair):
     context = pair.corrected.feasible_set().context
     q = unit_circle(7, 0.1)
     draws = context.draw(q)
-    moved, values = context.correct(draws), pair.regrets(q)
+    moved, values = correct(context, draws), pair.regrets(q)
     np.testing.assert_allclose(moved.h_hat, draws.h_hat + values.mean(axis=0), atol=1e-12)
     for b in range(B):
         np.testing.assert_allclose(moved.h[b], draws.h[b] + values[b % 4], atol=1e-12)
     np.testing.assert_array_equal(moved.risks, draws.risks)
     without = DrawingContext(context.function, B, context.seed)
-    assert without.correct(draws) is draws
+    assert correct(without, draws) is draws
 
 
 def test_the_band_moves_and_allows_for_the_spread_of_the_refits(pair):

@@ -325,7 +325,7 @@ def test_sentences_and_headings_make_the_summary(walk):
 
 def test_an_empty_interval_is_shown_without_a_warning_and_asked_for_with_one(walk):
     interval = walk["DistanceInterval"][0]
-    nothing = tuple(replace(evidence, crossing=None, sides={}) for evidence in interval._evidence)
+    nothing = replace(interval._evidence, crossing=None, sides={})
     empty = replace(interval, _evidence=nothing)
     for result in (empty, empty.fairest):
         assert "nan, nan" in repr(result)

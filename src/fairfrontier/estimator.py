@@ -35,8 +35,8 @@ from .inference.ban.questions import cost_of_ban
 from .inference.ban.result import BanCost
 from .inference.bands import EstimatedFeasibleSet
 from .inference.best_points import BestPointTests
-from .inference.distance.estimates import Method as DistanceMethod
-from .inference.distance.estimates import MetricLike
+from .inference.distance.crossing import Method as DistanceMethod
+from .inference.distance.metrics import MetricLike
 from .inference.distance.result import DistanceInterval, DistanceIntervals, FairestPoint
 from .inference.fan.questions import joint_lda_tests
 from .inference.fan.result import JointLDATest, JointLDATests
@@ -657,7 +657,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def frontier_confidence_set(self, alpha: float | None = None, *, directions: int = GRID) -> FrontierRegion:
         """Risk pairs not rejected as points of the fairness-accuracy frontier.
 
-        The set covers each point of the frontier with probability 1 - alpha, not the whole curve at once.
+        The set covers each point of the frontier with probability 1 - alpha, not the whole curve at once. With several
+        repetitions of the cross-fitting it allows for how far learned rules may be off; with one it does not, and in
+        small samples then leaves points out more often than its level says.
 
         Examples
         --------
@@ -686,8 +688,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         R, B : pairs (k, 2)
             Candidate best points of the first and of the second group; row j of both makes up candidate j.
         directions : int or "exact"
-            "exact": extrema over all directions. A number: that many in each of the published windows, the quarter
-            circles about the two groups' own directions.
+            "exact": extrema over all directions or, where the repetitions of the cross-fitting (or refits) tell how far
+            learned rules may be off, over 1,000 of them, with draws that allow for it. A number: that many in each of
+            the published windows, the quarter circles about the two groups' own directions, as published.
         alpha : float, optional
             Level; default that of the object.
 

@@ -221,7 +221,8 @@ class Fit:
     def context(self) -> DrawingContext:
         """Return how draws are made."""
         o, plane = self.options, self.plane()
-        return DrawingContext(plane.function, o.n_boot, self.seeds.drawing, o.n_jobs, plane.regret)
+        folds = self.nuisance.n_folds
+        return DrawingContext(plane.function, o.n_boot, self.seeds.drawing, o.n_jobs, plane.regret, folds)
 
     def drawing(self, capacity: float | None) -> Drawing:
         """Return how draws are made of rules that select at most a share ``capacity`` of people, if there is one."""

@@ -15,7 +15,7 @@ from .inference.distance.result import DistanceDifference, DistanceInterval, Dis
 from .inference.fan.evidence import JointEvidence
 from .inference.fan.result import JointLDATest, JointLDATests
 from .inference.fan.witness import JointWitness
-from .inference.group_skew import BestPointsSet, GroupSkewTest
+from .inference.group_skew import GroupSkewTest
 from .inference.lda.evidence import Evidence, GainBound
 from .inference.lda.learner_check import LearnerCheck
 from .inference.lda.result import LDATest, LDATests
@@ -24,6 +24,7 @@ from .inference.listed_points import PointContradiction
 from .inference.pairs import PairTests
 from .inference.points import PointTests
 from .inference.regions import FrontierRegion
+from .inference.skew_search import BestPointsSet
 from .learning.cross_fitting import Nuisance
 from .learning.diagnostics import Diagnostics
 from .learning.learner_report import LearnerReport

@@ -24,10 +24,12 @@ from fairfrontier.frontier.regret import estimate_regret
 from fairfrontier.frontier.sets import best_points
 from fairfrontier.frontier.support import build_support_function, make_scores
 from fairfrontier.inference.best_points import best_point_tests
-from fairfrontier.inference.distance.estimates import fairest_evidence, read_metric
+from fairfrontier.inference.distance.estimates import fairest_evidence
+from fairfrontier.inference.distance.metrics import read_metric
 from fairfrontier.inference.distance.result import _union
-from fairfrontier.inference.group_skew import closest_pair, skew_points
+from fairfrontier.inference.group_skew import skew_points
 from fairfrontier.inference.skew_gaps import skew_gaps
+from fairfrontier.inference.skew_search import closest_pair
 from fairfrontier.learning.cross_fitting import cross_fit
 from fairfrontier.learning.learners import resolve_learner
 from support.codes import group_codes
@@ -131,7 +133,7 @@ def replicate(number, n, design, *, regret, n_boot=500, n_refits=20):
             evidence = fairest_evidence(context, losses, np.array(pairs[1:]), method, kinks=kinks)
             line[f"F {kind}{suffix}"] = float(evidence.point.mean())
             for j, (name, pair) in enumerate(zip(names, pairs, strict=True)):
-                low, high = _union([evidence.distance_parts(METRIC, j, 0.05)])
+                low, high = _union(evidence.distance_parts(METRIC, j, 0.05))
                 true = float(METRIC.between(pair, truth.F))
                 line[f"out {kind}{suffix} {name}"] = int(not low - 1e-12 <= true <= high)
                 line[f"length {kind}{suffix} {name}"] = high - low

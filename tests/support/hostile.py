@@ -124,8 +124,14 @@ def clustered(population, n_clusters, size, alike, correlation, rng):
 
 
 def weighted(population, n, c, rng):
-    """Cells, group codes, outcomes and weights of n people sampled out of 20 n by outcome and group."""
-    cells, group, y = population.sample(20 * n, rng)
-    chance = expit(-3 + c * (2 * y - 1) + (group == 0) + population.x[cells, 0] - 0.5)
-    kept = rng.choice(len(cells), n, replace=False, p=chance / chance.sum())
-    return cells[kept], group[kept], y[kept], 1.0 / chance[kept]
+    """Cells, group codes, outcomes and weights of n people, each sampled by outcome and group.
+
+    A person is taken with a known chance, one after the other, until there are n: so chances are exactly as said.
+    """
+    found = []
+    while sum(len(cells) for cells, *_ in found) < n:
+        cells, group, y = population.sample(20 * n, rng)
+        chance = expit(-3 + c * (2 * y - 1) + (group == 0) + population.x[cells, 0] - 0.5)
+        kept = rng.random(len(cells)) < chance
+        found.append((cells[kept], group[kept], y[kept], 1.0 / chance[kept]))
+    return tuple(np.concatenate(column)[:n] for column in zip(*found, strict=True))

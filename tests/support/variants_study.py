@@ -60,7 +60,7 @@ class Sampled:
         line = {"F": float(np.median([evidence.point.mean() for evidence in found]))}
         each = level if len(found) == 1 else level / 2
         for j, (name, pair) in enumerate(self.pairs.items()):
-            ends = np.array([_union([evidence.distance_parts(METRIC, j, each)]) for evidence in found])
+            ends = np.array([_union(evidence.distance_parts(METRIC, j, each)) for evidence in found])
             low, high = np.median(ends, axis=0)
             line[f"out {name}"] = self.missed(pair, low, high)
         return line

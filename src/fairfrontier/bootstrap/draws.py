@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -154,13 +154,17 @@ class Drawing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DrawingContext:
-    """A support function together with how its draws are made, and the regret of its rules if it was estimated."""
+    """A support function together with how its draws are made, and the regret of its rules if it was estimated.
+
+    ``n_folds``: folds of the cross-fitting, 0 for predictions from outside.
+    """
 
     function: SupportFunction
     n_boot: int
     seed: np.random.SeedSequence
     n_jobs: int | None = field(default=None, compare=False)
     regret: Regret | None = None
+    n_folds: int = 0
 
     def draw(
         self,
@@ -191,18 +195,6 @@ class DrawingContext:
     def exact(self) -> DrawingContext:
         """Return itself: every direction is known."""
         return self
-
-    def correct(self, draws: Draws) -> Draws:
-        """Add the estimated regret to h: its mean to the estimate, that of one refit after the other to the draws.
-
-        The regret of the rules at hand is not known but has a distribution, that of the refits; so it varies over the
-        draws. Without an estimated regret nothing changes.
-        """
-        if self.regret is None:
-            return draws
-        values = self.regret.values(draws.directions)
-        cycled = values[np.arange(draws.n_boot) % len(values)]
-        return replace(draws, h_hat=draws.h_hat + values.mean(axis=0), h=draws.h + cycled)
 
 
 def _fold_directions(q: FloatArray) -> tuple[IntArray, BoolArray]:

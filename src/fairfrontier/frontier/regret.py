@@ -8,6 +8,10 @@ with t_0 in the part of the truth the regret of direction q is estimated by the 
 
 Both means come from one sweep each for all directions. The corrected h^ + regret is for estimates of points and sets
 and for questions of feasibility; it is never used to claim that an alternative exists.
+
+Without refits the repetitions of the cross-fitting tell as much. Two repetitions predict a row from training rows of
+which a share of (K - 1) / K, K the number of folds, is common to both, so their predictions differ by 2 / K of the
+variance of either, and t_r +- sqrt(K / 2)(t_s - t_u) errs about t_r much as a refit does.
 """
 
 from __future__ import annotations
@@ -104,6 +108,20 @@ def shortfall(function: SupportFunction, refitted: FloatArray) -> FloatArray:
     values = np.empty((len(a) + 1, 2))
     mirror = sweep.vector_sums(order, sign, s.weight, *base, own[:, 0], own[:, 1], *total, values)
     return best - Arcs(a, b, sign, values, mirror, mu).support_set(q)
+
+
+def regret_of_repetitions(function: SupportFunction, n_folds: int) -> Regret | None:
+    """Estimate the regret of the rules from how the repetitions of the cross-fitting differ; None if there is but one.
+
+    The part of refits is taken by t_r +- sqrt(K / 2)(t_s - t_u), where s and u are the next two repetitions after r, of
+    two repetitions the other one and r itself.
+    """
+    n_rep = function.scores.n_rep
+    if n_rep == 1 or n_folds == 0:
+        return None
+    t = function.scores.t.reshape(n_rep, -1, 2)
+    error = np.sqrt(n_folds / 2.0) * (np.roll(t, -1, axis=0) - np.roll(t, -2, axis=0))
+    return Regret(np.array([shortfall(function, (t + sign * error).reshape(-1, 2)) for sign in (1.0, -1.0)]))
 
 
 def estimate_regret(

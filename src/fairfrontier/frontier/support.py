@@ -7,8 +7,8 @@ direction (h is positively homogeneous); ``mu`` are the weighted group shares an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -198,6 +198,31 @@ class Scores:
     def repeated(self, values: FloatArray) -> FloatArray:
         """Values (..., n) of the rows of the sample for all rows."""
         return values if self.n_rep == 1 else np.concatenate([values] * self.n_rep, axis=-1)
+
+    @property
+    def n_units(self) -> int:
+        """Number of people who are drawn by themselves, or of clusters."""
+        return self.n_obs if self.clusters is None else int(self.clusters.max()) + 1
+
+    def repetition(self, number: int) -> Scores:
+        """Rows (n,) of one repetition."""
+        own = slice(number * self.n_obs, (number + 1) * self.n_obs)
+
+        def of(column: Any) -> Any:
+            return None if column is None else column[own]
+
+        return replace(
+            self,
+            l0=of(self.l0),
+            dl=of(self.dl),
+            t=of(self.t),
+            group=of(self.group),
+            weight=of(self.weight),
+            clusters=of(self.clusters),
+            lower=of(self.lower),
+            spread=of(self.spread),
+            n_rep=1,
+        )
 
     def averaged(self, values: FloatArray | BoolArray) -> FloatArray:
         """Mean (n,) over the repetitions of values of all rows."""

@@ -22,11 +22,12 @@ from ..frontier.plane import intersect_half_planes, unit_circle
 from ..frontier.regret import Regret
 from ..frontier.sets import FeasibleSet
 from ..frontier.support import SupportFunction
+from .learned import correct, draw_learned
 from .p_values import critical_value, p_value, step_size
 
 BAND_DIRECTIONS = 1000
 """Directions on which the supremum over all directions is taken."""
-SMALLEST = 100
+SMALLEST = 150
 """Effective size of a group below which bands are known to miss too often in some designs."""
 Side = Literal["two-sided", "lower", "upper"]
 
@@ -228,9 +229,10 @@ class EstimatedFeasibleSet(FeasibleSet):
     def _sup_test(self, null: str, bound: FloatArray, sign: float, alpha: float | None) -> SetTest:
         """T = sqrt(n)[max_q sign (bound(q) - h(q))]_+, draws by the numerical directional derivative."""
         level = self._level(alpha)
-        draws = self.context.draw(self._directions())
         if sign > 0.0:  # a question of feasibility
-            draws = self.context.correct(draws)
+            draws = correct(self.context, draw_learned(self.context, self._directions()))
+        else:
+            draws = self.context.draw(self._directions())
         step = step_size(draws.n_obs)
         gap = sign * (bound - draws.h_hat)
         most = float(gap.max())

@@ -26,6 +26,7 @@ from ..data.notebook import BLUE, ORANGE, Picture
 from ..data.reading import Label
 from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..frontier.plane import U1, U2, unit_circle
+from .learned import allows_for_learning, correct, draw_learned
 from .p_values import ROUNDING, count_reaching, critical_value, critical_value_error, step_size
 from .points import BLOCK, GRID, shifted_max
 
@@ -122,7 +123,7 @@ def extreme_points(
         ]
     else:
         grids = [np.vstack([unit_circle(directions), u[None]]) for u in supports]
-    draws = context.correct(context.draw(np.vstack(grids), hold_rules=hold_rules))
+    draws = correct(context, draw_learned(context, np.vstack(grids), hold_rules=hold_rules))
     estimates = context.function.estimate.support_set(supports, tie=(-1.0, -1.0))
     if context.regret is not None:
         estimates = estimates + context.regret.mean_pair(supports)
@@ -229,8 +230,9 @@ def best_point_tests(
 ) -> BestPointTests:
     """Test pairs of points (k, 2) and (k, 2).
 
-    ``directions``: None for exact extrema over all directions (with an estimated regret: a grid of them), or the number
-    of directions in each of the published windows.
+    ``directions``: None for exact extrema over all directions, or, where the repetitions of the cross-fitting or refits
+    tell how far learned rules may be off, for a grid of directions and draws that allow for it; or the number of
+    directions in each of the published windows, as published.
     """
     statistic, draws = _statistics(context, R, B, directions)
     size = max(context.function.size, float(np.abs(R).max()), float(np.abs(B).max()))
@@ -243,9 +245,12 @@ def _statistics(
 ) -> tuple[FloatArray, FloatArray]:
     """T(R, B) (k,) and its draws (k, B)."""
     supports = np.array([U1, U2])
-    if directions is None and context.regret is None:
+    if directions is not None:
+        points = extreme_points(replace(context, n_folds=0), supports, directions, window=QUARTER)
+    elif allows_for_learning(context):
+        points = extreme_points(context, supports)
+    else:
         return _exact_statistics(context, R, B)
-    points = extreme_points(context, supports, directions or GRID, window=None if directions is None else QUARTER)
     (t_r, d_r), (t_b, d_b) = points[0].test(R), points[1].test(B)
     return t_r + t_b, d_r + d_b
 

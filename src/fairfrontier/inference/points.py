@@ -4,6 +4,8 @@ Both nulls are restrictions on the support function h alone, so thousands of poi
 
 * fairness-accuracy: T(e) = sqrt(n)([max_q q'e - h(q)]_+ + [min_q D(q)]_+) with D as in the LDA test;
 * Pareto: T(e) = sqrt(n)([max_q q'e - h(q)]_+ + [max over q between u1 and u2 of q'e - h(q)]_-).
+
+With several repetitions of the cross-fitting the draws allow for learned rules (`learned`).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from ..data.reading import Label
 from ..data.result import PlainDict, Result, axes_of, labels, plain_items
 from ..frontier.plane import improvement_support, unit_circle
 from ..frontier.sets import Kind as Kind
+from .learned import correct, draw_learned
 from .p_values import count_reaching, critical_value, kappa, p_value, step_size
 
 Derivative = Literal["numerical", "contact"]
@@ -169,16 +172,16 @@ def frontier_directions(kind: Kind, directions: int) -> tuple[FloatArray, FloatA
 def frontier_process(context: DrawingContext, kind: Kind, directions: int = GRID) -> FrontierProcess:
     """Draw h on the grids of a frontier test."""
     circle, part = frontier_directions(kind, directions)
-    draws, k = context.draw(np.vstack([circle, part])), len(circle)
-    corrected = context.correct(draws)  # for feasibility only
+    # what learning allows for serves feasibility only
+    feasible, draws = correct(context, draw_learned(context, circle)), context.draw(part)
     return FrontierProcess(
         kind,
         circle,
         part,
-        corrected.h_hat[:k],
-        draws.h_hat[k:],
-        np.ascontiguousarray(corrected.z_h()[:, :k].T),
-        np.ascontiguousarray(draws.z_h()[:, k:].T),
+        feasible.h_hat,
+        draws.h_hat,
+        np.ascontiguousarray(feasible.z_h().T),
+        np.ascontiguousarray(draws.z_h().T),
         context.function.n_obs,
         context.function.scores.unit,
     )
@@ -285,20 +288,19 @@ def algorithm_nulls(
     Returns their risks (J, 2), the two parts (J, 2) and the draws under the null (J, B).
     """
     circle, part = frontier_directions(kind, directions)
-    draws = context.draw(np.vstack([circle, part]), losses)
-    k, step, root = len(circle), step_size(draws.n_obs), np.sqrt(draws.n_obs)
+    feasible, draws = correct(context, draw_learned(context, circle)), context.draw(part, losses)
+    step, root = step_size(draws.n_obs), np.sqrt(draws.n_obs)
     within = context.function.scores.unit * kappa(draws.n_obs) / root
-    corrected = context.correct(draws)  # for feasibility only
-    z, z_corrected, z_e = draws.z_h(), corrected.z_h(), draws.z_risks()
+    z, z_feasible, z_e = draws.z_h(), feasible.z_h(), draws.z_risks()
     parts, nulls = [], []
     for j, e in enumerate(draws.risks_hat):
-        excess, z_excess = circle @ e - corrected.h_hat[:k], z_e[:, j] @ circle.T - z_corrected[:, :k]
+        excess, z_excess = circle @ e - feasible.h_hat, z_e[:, j] @ circle.T - z_feasible
         if kind == "fairness-accuracy":
             still = improvement_support(e, part)
-            inner = -(still + draws.h_hat[k:])
-            z_inner = -((improvement_support(e + step * z_e[:, j], part) - still) / step + z[:, k:])
+            inner = -(still + draws.h_hat)
+            z_inner = -((improvement_support(e + step * z_e[:, j], part) - still) / step + z)
         else:
-            inner, z_inner = part @ e - draws.h_hat[k:], z_e[:, j] @ part.T - z[:, k:]
+            inner, z_inner = part @ e - draws.h_hat, z_e[:, j] @ part.T - z
         changes = []
         for x, z_x in ((excess, z_excess), (inner, z_inner)):
             if derivative == "numerical":

@@ -21,8 +21,9 @@ from .aware.questions import aware_evidence
 from .ban.sides import blind_side
 from .bands import EstimatedFeasibleSet
 from .best_points import BestPointTests, best_point_tests
-from .distance.estimates import Fairest, MetricLike, fairest_evidence, read_metric
-from .distance.estimates import Method as DistanceMethod
+from .distance.crossing import Method as DistanceMethod
+from .distance.estimates import Fairest, fairest_evidence
+from .distance.metrics import MetricLike, read_metric
 from .distance.result import DistanceInterval, DistanceIntervals, FairestPoint
 from .estimates import frontier, pareto_frontier, points_table
 from .group_skew import GroupSkewTest, group_skew_test
@@ -31,6 +32,7 @@ from .lda.evidence import Evidence, Method, lda_evidence, sequential_evidence
 from .lda.learner_check import LearnerCheck, check_learner
 from .lda.result import LDATests, judge
 from .lda.sequential import sequential_tests
+from .learned import allows_for_learning
 from .points import Derivative, Kind, PointPValues, PointTests, algorithm_tests, frontier_process, frontier_tests
 from .regions import FrontierRegion, frontier_region, region_box
 
@@ -212,13 +214,22 @@ def confidence_region(fit: Fit, kind: Kind, *, alpha: float | None, directions: 
     """Invert the test of points over the plane; see `FairFrontier.frontier_confidence_set`."""
     labels, level = fit.sample.groups.pair("A confidence set of the frontier"), fit.level(alpha)
     n_directions = _grid(directions, "Regions are found")
-    process = frontier_process(fit.context(), kind, n_directions)
+    context = fit.context()
+    process = frontier_process(context, kind, n_directions)
     curve = (frontier(fit) if kind == "fairness-accuracy" else pareto_frontier(fit)).points
     test = PointPValues(process)
     box = region_box(curve, fit.plane().function)
     with progress_bar("Testing points of the plane", show=fit.options.verbose) as progress:
         return frontier_region(
-            kind, test, curve, box, groups=labels, alpha=level, n_boot=fit.options.n_boot, progress=progress
+            kind,
+            test,
+            curve,
+            box,
+            groups=labels,
+            alpha=level,
+            n_boot=fit.options.n_boot,
+            allows_for_learning=allows_for_learning(context),
+            progress=progress,
         )
 
 
@@ -254,7 +265,7 @@ def skew_test(fit: Fit, *, alpha: float | None = None, method: SkewMethod = "sha
         raise InputError("bad-option", f"`method` must be one of {list(get_args(SkewMethod))}, got {method!r}.")
     fit = blind_side(fit)  # the question is one of rules that do not see the group, whatever rules were asked for
     risks = points_table(fit).to_numpy()[:, :2]
-    return group_skew_test([fit.context()], 0, (risks[0], risks[1]), labels, level, method)
+    return group_skew_test(fit.context(), (risks[0], risks[1]), labels, level, method)
 
 
 def distances(
@@ -272,7 +283,7 @@ def distances(
     evidence, n_boot = _fairest(fit, algorithms, chosen, kinks), fit.options.n_boot
     return DistanceIntervals(
         {
-            name: DistanceInterval(name, labels, read, chosen, level, n_boot, evidence, 0, j)
+            name: DistanceInterval(name, labels, read, chosen, level, n_boot, evidence, j)
             for j, name in enumerate(algorithms.names)
         }
     )
@@ -283,7 +294,7 @@ def fairest_point(fit: Fit, *, alpha: float | None = None, method: DistanceMetho
     labels, level = fit.sample.groups.pair("The fairest point"), fit.level(alpha)
     nobody = Algorithms((), np.empty((0, fit.n_obs)), np.empty((0, 2)), False)
     evidence = _fairest(fit, nobody, _distance_method(method, kinks=False), kinks=False)
-    return FairestPoint(labels, level, fit.options.n_boot, evidence, 0)
+    return FairestPoint(labels, level, fit.options.n_boot, evidence)
 
 
 def _distance_method(method: DistanceMethod | None, kinks: bool) -> DistanceMethod:
@@ -295,9 +306,9 @@ def _distance_method(method: DistanceMethod | None, kinks: bool) -> DistanceMeth
     return chosen
 
 
-def _fairest(fit: Fit, algorithms: Algorithms, method: DistanceMethod, kinks: bool) -> tuple[Fairest, ...]:
+def _fairest(fit: Fit, algorithms: Algorithms, method: DistanceMethod, kinks: bool) -> Fairest:
     losses = fit.drawn_losses(algorithms.decisions)
-    return (fairest_evidence(fit.context(), losses, algorithms.fixed, method, kinks=kinks),)
+    return fairest_evidence(fit.context(), losses, algorithms.fixed, method, kinks=kinks)
 
 
 def estimated_feasible_set(fit: Fit) -> EstimatedFeasibleSet:

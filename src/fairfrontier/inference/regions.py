@@ -33,7 +33,8 @@ class FrontierRegion(Result):
     It covers each point of the frontier with probability 1 - alpha, not the whole curve at once. ``x`` (m,)
     and ``y`` (m,) are the lattice of the two risks, ``p_value`` (m, m) with rows along ``y``;
     ``tested`` counts the points at which the test was done, the others lie in cells whose corners
-    agree and take their p-values by interpolation.
+    agree and take their p-values by interpolation. ``allows_for_learning``: whether the tests allow for how far the
+    learned rules may be off; without that the set can leave points out too often in small samples.
     """
 
     kind: Kind
@@ -44,6 +45,7 @@ class FrontierRegion(Result):
     p_value: FloatArray
     tested: int
     n_boot: int
+    allows_for_learning: bool
     _test: Callable[[FloatArray], FloatArray]
 
     @property
@@ -62,6 +64,7 @@ class FrontierRegion(Result):
             "accepted": len(accepted),
             "tested": self.tested,
             "n_boot": self.n_boot,
+            "allows_for_learning": self.allows_for_learning,
         }
         if len(accepted):
             low, high = accepted.min(axis=0), accepted.max(axis=0)
@@ -118,6 +121,7 @@ def frontier_region(
     groups: tuple[Label, Label],
     alpha: float,
     n_boot: int,
+    allows_for_learning: bool = False,
     levels: int = LEVELS,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> FrontierRegion:
@@ -141,7 +145,7 @@ def frontier_region(
         tested += len(rows)
         known |= wanted
         if cells == COARSE * 2**levels:
-            return FrontierRegion(kind, groups, alpha, x, y, p, tested, n_boot, test)
+            return FrontierRegion(kind, groups, alpha, x, y, p, tested, n_boot, allows_for_learning, test)
         inside = p > alpha
         corners = np.stack([inside[:-1, :-1], inside[1:, :-1], inside[:-1, 1:], inside[1:, 1:]])
         on_curve = _cells_on(curve, low, high, cells)

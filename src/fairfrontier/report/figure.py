@@ -22,8 +22,9 @@ from ..inference.listed_points import TOO_WEAK
 if TYPE_CHECKING:
     from ..data.risks import Risks
     from ..estimator import FairFrontier
-    from ..inference.group_skew import BestPointsSet, GroupSkewTest
+    from ..inference.group_skew import GroupSkewTest
     from ..inference.regions import FrontierRegion
+    from ..inference.skew_search import BestPointsSet
 
 _SET, _LINE, _CURVE, _ALGORITHM, _REGION = "#f3d9d2", "#8a8a8a", "#1f2a44", "#1b7f4d", "#7d8597"
 _MARKERS = ("o", "s", "D")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ..frontier.support import Position
-from ..inference.distance.estimates import Method as DistanceMethod
+from ..inference.distance.crossing import Method as DistanceMethod
 from ..inference.group_skew import Method as SkewMethod
 from ..inference.group_skew import SkewVerdict
 from ..inference.lda.answer import Verdict

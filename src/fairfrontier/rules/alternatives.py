@@ -20,7 +20,7 @@ from ..data.result import ExplainedResult, PlainDict, axes_of, labels, plain_ite
 from ..errors import InputError, NotShownWarning
 from ..frontier.attainable import Attainable
 from ..frontier.support import group_means
-from ..inference.distance.estimates import read_metric
+from ..inference.distance.metrics import read_metric
 from ..inference.lda.answer import LDAAnswer, Verdict
 from ..inference.lda.dependence import added_variance
 from ..inference.lda.result import LDATest

@@ -9,175 +9,38 @@ Where F lies depends on where the feasible set lies, so there are three cases, a
 ``paper``: exact infimum of h^, draws by the numerical directional derivative (or, without kinks, the closed-form
 limit), symmetric interval. ``sharp``: the direction of F is chosen by the plug-in criterion, which avoids the bias of
 minimising the noisy h^; the distance is recomputed in every draw, and its quantiles are the ends of the interval, the
-lower one 0 where the data do not tell the algorithm's risks from F. Two errors do not show in the draws. The learned
+lower one 0 where the data do not tell the algorithm's risks from F, and no larger than the smallest distance that F's
+own interval allows. Two errors do not show in the draws. The learned
 rule's value makes F too high, by its regret, and a direction that is not quite F's makes it too low, since F is the
-largest value over directions. If the regret was estimated it is taken off. If not, the interval also covers the plug-in
-value of F, which takes the learned nuisances at their word and is, for noisy ones, too low, and the exact infimum,
-which is too high.
+largest value over directions. If refits estimated the regret it is taken off. If not, the interval also covers F less
+the regret that the repetitions of the cross-fitting tell of, the plug-in value of F, which takes the learned nuisances
+at their word and is, for noisy ones, too low, and the exact infimum, which is too high.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ...arrays import FloatArray
 from ...bootstrap.draws import DrawingContext
-from ...bootstrap.exact import perturbed_line_infima
-from ...errors import InputError
-from ...frontier.plane import off_breakpoint
 from ...frontier.sets import sharp_fairest
-from ...frontier.support import Position, SupportFunction, group_means
+from ...frontier.support import Position, group_means
 from ..best_points import QUARTER, ExtremePoint, extreme_points
 from ..lattices import lattice
-from ..p_values import critical_value, kappa, p_value, step_size
+from ..p_values import critical_value, kappa, step_size
+from .crossing import Crossing, Method, crossing_draws
+from .metrics import Metric
 
-Method = Literal["sharp", "paper"]
-Pairs = FloatArray
-"""Risk pairs (..., 2)."""
 DIRECTIONS = 200
 """Directions of the window in which candidates for F to one side of the line must be feasible."""
 SPACING = 0.8
 """Distance between neighbouring candidates for F to one side of the line, in standard errors of h."""
-DERIVATIVE_STEP = 1e-6
-"""Step of derivatives of smooth functions."""
 ENDS = np.array([[1.0, -1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
 """Directions that support the set at F where it lies above, and where it lies below the line."""
-
-
-MetricLike: TypeAlias = str | Callable[[FloatArray, FloatArray], float]
-"""A distance by name, or a function of two pairs."""
-
-
-def _sqeuclidean(x: Pairs, y: Pairs) -> FloatArray:
-    distance: FloatArray = ((x - y) ** 2).sum(axis=-1)
-    return distance
-
-
-def _euclidean(x: Pairs, y: Pairs) -> FloatArray:
-    distance: FloatArray = np.hypot(x[..., 0] - y[..., 0], x[..., 1] - y[..., 1])
-    return distance
-
-
-def _cityblock(x: Pairs, y: Pairs) -> FloatArray:
-    distance: FloatArray = np.abs(x - y).sum(axis=-1)
-    return distance
-
-
-def _chebyshev(x: Pairs, y: Pairs) -> FloatArray:
-    distance: FloatArray = np.abs(x - y).max(axis=-1)
-    return distance
-
-
-_METRICS: dict[str, Callable[[Pairs, Pairs], FloatArray]] = {
-    "sqeuclidean": _sqeuclidean,
-    "euclidean": _euclidean,
-    "cityblock": _cityblock,
-    "chebyshev": _chebyshev,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A distance between risk pairs: its name and, unless it is one of `_METRICS`, a function of two pairs."""
-
-    name: str
-    function: Callable[[FloatArray, FloatArray], float] | None = None
-
-    def between(self, x: Pairs, y: Pairs) -> FloatArray:
-        """Distances (...) between pairs (..., 2)."""
-        if self.function is None:
-            return _METRICS[self.name](x, y)
-        x, y = np.broadcast_arrays(x, y)
-        pairs = zip(x.reshape(-1, 2), y.reshape(-1, 2), strict=True)
-        values = np.array([_distance(self.function, a, b) for a, b in pairs], dtype=float)
-        return values.reshape(x.shape[:-1])
-
-
-def read_metric(metric: MetricLike) -> Metric:
-    """Return the metric with a name, or wrap a function of two pairs."""
-    if isinstance(metric, str):
-        if metric not in _METRICS:
-            raise InputError("bad-option", f"`metric` must be one of {list(_METRICS)} or a function, got {metric!r}.")
-        return Metric(metric)
-    if not callable(metric):
-        raise InputError("bad-option", f"`metric` must be one of {list(_METRICS)} or a function, got {metric!r}.")
-    return Metric(getattr(metric, "__name__", "custom"), metric)
-
-
-def _distance(metric: Callable[[FloatArray, FloatArray], float], x: FloatArray, y: FloatArray) -> float:
-    try:
-        value = metric(x.copy(), y.copy())
-    except Exception as error:
-        raise InputError(
-            "bad-option",
-            f"`metric` failed for {x.tolist()}, {y.tolist()}: {type(error).__name__}: {error}. It is called with two "
-            "arrays of two numbers and must return one number.",
-        ) from error
-    try:
-        number = float(value) if np.ndim(value) == 0 else np.nan
-    except (TypeError, ValueError):
-        number = np.nan
-    if not np.isfinite(number) or number < 0.0:
-        raise InputError(
-            "bad-option",
-            f"`metric` must return one finite number >= 0 for two pairs, got {value!r} for {x.tolist()}, {y.tolist()}.",
-        )
-    return number
-
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """Draws for the case that the set crosses the line.
-
-    ``f`` is F's coordinate with draws (B,), ``risks`` (J, 2) those of the algorithms with draws (B, J, 2). For the
-    published method the draws are perturbations of size ``step``, else ``step`` is None and ``f`` may be too high or
-    too low by up to ``too_high`` and ``too_low``.
-    """
-
-    f: float
-    f_draws: FloatArray
-    risks: FloatArray
-    risk_draws: FloatArray
-    step: float | None
-    n_obs: int
-    too_high: float = 0.0
-    too_low: float = 0.0
-
-    @property
-    def _shifts(self) -> set[float]:
-        return {0.0, self.too_high, -self.too_low}
-
-    def interval(self, value_at: Callable[[FloatArray, FloatArray], FloatArray], alpha: float) -> tuple[float, float]:
-        """Interval of level 1 - alpha for a function of the risks (..., J, 2) and of F's coordinate (...)."""
-        if self.step is not None:
-            value = float(value_at(self.risks, np.array(self.f)))
-            change = np.abs(value_at(self.risk_draws, self.f_draws) - value) / self.step
-            half = critical_value(change, alpha) / np.sqrt(self.n_obs)
-            return value - half, value + half
-        levels = [alpha / 2.0, 1.0 - alpha / 2.0]
-        ends = [np.quantile(value_at(self.risk_draws, self.f_draws - shift), levels) for shift in self._shifts]
-        return float(np.min(ends)), float(np.max(ends))
-
-    def at_fairest(self, j: int) -> float:
-        """P-value of the null that algorithm ``j`` attains F, for draws that are not perturbations."""
-        return max(self._at(j, self.f - shift, self.f_draws - shift) for shift in self._shifts)
-
-    def _at(self, j: int, f: float, f_draws: FloatArray) -> float:
-        error = self.risk_draws[:, j] - f_draws[:, None]
-        centre = self.risks[j] - f
-        covariance = np.atleast_2d(np.cov(error.T))
-        inverse = np.linalg.pinv(covariance, rcond=1e-12, hermitian=True)
-        moved = error - centre
-        draws = np.einsum("bi,ij,bj->b", moved, inverse, moved)
-        outside = centre - covariance @ inverse @ centre  # a difference without variation cannot be chance
-        if np.abs(outside).max() > 1e-9 * max(float(np.abs(self.risks[j]).max()), 1e-300):
-            return 1.0 / (1.0 + len(draws))
-        return p_value(draws, float(centre @ inverse @ centre))
 
 
 Accepted = tuple[FloatArray, FloatArray] | None
@@ -208,8 +71,8 @@ class Fairest:
         parts: dict[Position, tuple[float, float] | None] = {}
         if (c := self.crossing) is not None:
             low, high = c.interval(_distance_of(metric, j), alpha)
-            if c.step is None and c.at_fairest(j) > alpha:
-                low = 0.0
+            if c.step is None:
+                low = 0.0 if c.at_fairest(j) > alpha else min(low, c.nearest(metric, j, alpha))
             parts["crosses"] = max(low, 0.0), max(high, 0.0)
         for position, side in self.sides.items():
             found = self._accepted(side, position, [j], alpha)
@@ -291,7 +154,7 @@ def fairest_evidence(
     h_ends = function.estimate.h(ENDS)
     if method == "sharp" and context.regret is not None:
         h_ends = h_ends + context.regret.mean(ENDS)
-    crossing, q = _crossing(context, losses, risks, method, kinks)
+    crossing, q = crossing_draws(context, losses, risks, method, kinks)
     ruled_out = _locate(h_ends, s.unit * kappa(n) / np.sqrt(n), q is not None)
     sides = _sides(context, ruled_out, method)
     noise = np.zeros((context.n_boot, len(risks)))
@@ -318,7 +181,7 @@ def _sides(context: DrawingContext, ruled_out: Mapping[Position, str], method: M
         step = float(kappa(n) / np.sqrt(n))
         found = extreme_points(context, ENDS[kept], DIRECTIONS, window=QUARTER, step=step, hold_rules=True)
     else:
-        found = extreme_points(replace(context, regret=None), ENDS[kept], step=step_size(n))
+        found = extreme_points(replace(context, regret=None, n_folds=0), ENDS[kept], step=step_size(n))
     return {names[k]: point for k, point in zip(kept, found, strict=True)}
 
 
@@ -358,58 +221,6 @@ def _locate(h_ends: FloatArray, margin: float, meets_line: bool) -> dict[Positio
         if not meets_line:
             ruled_out["crosses"] = "the estimated set does not meet the 45-degree line"
     return ruled_out
-
-
-def _crossing(
-    context: DrawingContext, losses: FloatArray, risks: FloatArray, method: Method, kinks: bool
-) -> tuple[Crossing | None, FloatArray | None]:
-    """Draws for the crossing case and the direction of F, q1 + q2 = -1; (None, None) if the set misses the line."""
-    function, n = context.function, context.function.n_obs
-    q = line_direction(function, method)
-    if q is None:
-        return None, None
-    n_fixed = len(risks) - len(losses)
-    still = np.broadcast_to(risks[len(losses) :], (context.n_boot, n_fixed, 2))
-    if method == "sharp":
-        draws = context.correct(context.draw(q[None], losses, hold_rules=True))
-        risk_draws = np.concatenate([draws.risks, still], axis=1)
-        f, too_high, too_low = -float(draws.h_hat[0]), 0.0, 0.0
-        if context.regret is None:
-            too_high = max(f + float(function.plug_in().h(q)[0]), 0.0)
-            exact = -function.estimate.line_infimum().value
-            too_low = max(exact - f, 0.0) if np.isfinite(exact) else 0.0
-        return Crossing(f, -draws.h[:, 0], risks, risk_draws, None, n, too_high, too_low), q
-    value = function.estimate.line_infimum().value
-    if kinks:
-        step = step_size(n)
-        infima, drawn = perturbed_line_infima(
-            function,
-            losses,
-            step,
-            n_boot=context.n_boot,
-            seed=context.seed,
-            n_jobs=context.n_jobs,
-        )
-    else:  # the derivative of the infimum is the process at the one direction that attains it
-        step = DERIVATIVE_STEP
-        draws = context.draw(_on_line(off_breakpoint(q))[None], losses)
-        infima, drawn = value + step * draws.z_h()[:, 0], draws.risks
-    moved = risks[: len(losses)] + step * np.sqrt(n) * (drawn - risks[: len(losses)])
-    return Crossing(-value, -infima, risks, np.concatenate([moved, still], axis=1), step, n), q
-
-
-def line_direction(function: SupportFunction, method: Method) -> FloatArray | None:
-    """The direction of F on the line q1 + q2 = -1, or None if the set misses the 45-degree line."""
-    if method == "paper":
-        exact = function.estimate.line_infimum()
-        return exact.direction if np.isfinite(exact.value) else None
-    line = function.plug_in().line_infimum()
-    return _on_line(off_breakpoint(line.direction)) if np.isfinite(line.value) else None
-
-
-def _on_line(q: FloatArray) -> FloatArray:
-    scaled: FloatArray = q / -q.sum()
-    return scaled
 
 
 def _distance_of(metric: Metric, j: int) -> Callable[[FloatArray, FloatArray], FloatArray]:

@@ -17,7 +17,9 @@ from ...data.reading import Label
 from ...data.result import ExplainedResult, PlainDict, Result, ResultsByName, axes_of, labels, plain, plain_items
 from ...errors import EmptySetWarning, InputError
 from ...frontier.support import Position
-from .estimates import Fairest, Method, Metric
+from .crossing import Method
+from .estimates import Fairest
+from .metrics import Metric
 
 _CASES: dict[Position, str] = {
     "crosses": "the feasible set crosses the line of equal risks",
@@ -43,18 +45,17 @@ class FairestPoint(Result):
     groups: tuple[Label, Label]
     alpha: float
     n_boot: int
-    _evidence: tuple[Fairest, ...]
-    _central: int
+    _evidence: Fairest
 
     @property
     def risk(self) -> FloatArray:
-        """Estimated risks (2,); the median over repetitions."""
-        return np.median([evidence.point for evidence in self._evidence], axis=0)
+        """Estimated risks (2,)."""
+        return self._evidence.point
 
     @property
     def direction(self) -> FloatArray:
         """Unit direction (2,) of the rule that attains it."""
-        q = self._evidence[self._central].direction
+        q = self._evidence.direction
         unit: FloatArray = q / np.hypot(*q)
         return unit
 
@@ -67,7 +68,7 @@ class FairestPoint(Result):
     @property
     def ruled_out(self) -> dict[Position, str]:
         """Cases that do not contribute, and why."""
-        return dict(self._evidence[self._central].ruled_out)
+        return dict(self._evidence.ruled_out)
 
     def conf_int(self, alpha: float | None = None) -> FloatArray:
         """Intervals (2, 2), one row per group: the union over the cases; nan, with a warning, if nothing is left."""
@@ -78,10 +79,7 @@ class FairestPoint(Result):
 
     def interval_at(self, level: float) -> FloatArray:
         """Intervals (2, 2) as `conf_int` has them, without any warning."""
-        within = _level(level, self._evidence)
-        hulls = np.array([_hull(evidence.point_parts(within)) for evidence in self._evidence])
-        interval: FloatArray = np.median(hulls, axis=0)
-        return interval
+        return _hull(self._evidence.point_parts(level))
 
     @property
     def heading(self) -> str:
@@ -129,37 +127,34 @@ class DistanceInterval(ExplainedResult):
     method: Method
     alpha: float
     n_boot: int
-    _evidence: tuple[Fairest, ...]
-    _central: int
+    _evidence: Fairest
     number: int
 
     def difference_at(self, number: int, level: float) -> tuple[float, float]:
         """Interval of this distance less that of the algorithm at position ``number`` among those asked about."""
-        within = _level(level, self._evidence)
-        return _union([e.difference_parts(self.metric, self.number, number, within) for e in self._evidence])
+        return _union(self._evidence.difference_parts(self.metric, self.number, number, level))
 
     @property
     def risk(self) -> FloatArray:
         """The algorithm's risks (2,)."""
-        risk: FloatArray = self._evidence[self._central].risks[self.number]
+        risk: FloatArray = self._evidence.risks[self.number]
         return risk
 
     @property
     def fairest(self) -> FairestPoint:
         """The fairest point."""
-        return FairestPoint(self.groups, self.alpha, self.n_boot, self._evidence, self._central)
+        return FairestPoint(self.groups, self.alpha, self.n_boot, self._evidence)
 
     @property
     def estimate(self) -> float:
-        """Estimated distance; the median over repetitions."""
-        return float(np.median([self.metric.between(e.risks[self.number], e.point) for e in self._evidence]))
+        """Estimated distance."""
+        return float(self.metric.between(self.risk, self._evidence.point))
 
     @property
     def cases(self) -> dict[Position, str | tuple[float, float]]:
-        """For each case its interval (of the most central repetition), or why it does not contribute."""
-        evidence = self._evidence[self._central]
-        parts = evidence.distance_parts(self.metric, self.number, _level(self.alpha, self._evidence))
-        cases: dict[Position, str | tuple[float, float]] = dict(evidence.ruled_out)
+        """For each case its interval, or why it does not contribute."""
+        parts = self._evidence.distance_parts(self.metric, self.number, self.alpha)
+        cases: dict[Position, str | tuple[float, float]] = dict(self._evidence.ruled_out)
         return cases | {case: "no point passes the test" if part is None else part for case, part in parts.items()}
 
     def conf_int(self, alpha: float | None = None) -> tuple[float, float]:
@@ -172,8 +167,7 @@ class DistanceInterval(ExplainedResult):
 
     def interval_at(self, level: float) -> tuple[float, float]:
         """Ends of the interval as `conf_int` has them, without any warning."""
-        within = _level(level, self._evidence)
-        return _union([evidence.distance_parts(self.metric, self.number, within) for evidence in self._evidence])
+        return _union(self._evidence.distance_parts(self.metric, self.number, level))
 
     def at(self, alpha: float) -> DistanceInterval:
         """The same draws judged at another level."""
@@ -343,11 +337,6 @@ class DistanceIntervals(ResultsByName[DistanceInterval]):
         return plane
 
 
-def _level(alpha: float, evidence: tuple[Fairest, ...]) -> float:
-    """Level of each repetition's interval: accepting where min(1, 2 median p) > alpha means median p > alpha / 2."""
-    return alpha if len(evidence) == 1 else alpha / 2.0
-
-
 def _hull(parts: Mapping[Position, FloatArray | None]) -> FloatArray:
     """Smallest intervals (2, 2) that hold the parts of every case; nan if there are none."""
     kept = [part for part in parts.values() if part is not None]
@@ -357,14 +346,10 @@ def _hull(parts: Mapping[Position, FloatArray | None]) -> FloatArray:
     return np.column_stack([stacked[:, :, 0].min(axis=0), stacked[:, :, 1].max(axis=0)])
 
 
-def _union(parts: list[dict[Position, tuple[float, float] | None]]) -> tuple[float, float]:
-    """Smallest interval that holds the parts of every case; the median of its ends over repetitions."""
-    ends = []
-    for repetition in parts:
-        kept = [part for part in repetition.values() if part is not None]
-        ends.append((min(p[0] for p in kept), max(p[1] for p in kept)) if kept else (np.nan, np.nan))
-    low, high = np.median(ends, axis=0)
-    return float(low), float(high)
+def _union(parts: Mapping[Position, tuple[float, float] | None]) -> tuple[float, float]:
+    """Smallest interval that holds the parts of every case; nan if there are none."""
+    kept = [part for part in parts.values() if part is not None]
+    return (min(part[0] for part in kept), max(part[1] for part in kept)) if kept else (np.nan, np.nan)
 
 
 def _fairest_frame(fairest: FairestPoint, interval: FloatArray) -> pd.DataFrame:
