@@ -38,9 +38,10 @@ from fairfrontier.learning.learners.auto import (
     shrunken_weights,
 )
 from fairfrontier.learning.learners.encoding import GroupedTable, PooledColumns
-from fairfrontier.learning.learners.estimators import TUNING_FOLDS, GroupPrediction
+from fairfrontier.learning.learners.estimators import TUNING_FOLDS
 from fairfrontier.learning.learners.families import boosting_family
 from fairfrontier.learning.learners.pooled import PooledLearner, pooled_family
+from fairfrontier.learning.learners.predictions import GroupPrediction, expected_limit, losses
 from fairfrontier.report.basis import learner as learner_record
 from fairfrontier.results import LearnerReport
 
@@ -287,21 +288,34 @@ def test_shared_columns_give_what_models_with_columns_of_their_own_do(n_groups):
         np.testing.assert_allclose(found["separate logit"][g].mean, alone.mean, atol=1e-5)
 
 
+@pytest.mark.parametrize("many_values", [False, True])
 @pytest.mark.parametrize(("rival", "stages"), [(None, None), (1e9, None), (0.0, 2)])
-def test_a_growing_model_is_given_up_when_it_cannot_catch_up(rival, stages):
-    data, boosting = rows(300), boosting_family()
+def test_a_growing_model_is_given_up_when_it_cannot_catch_up(rival, stages, many_values):
+    data, boosting = rows(300, many_values=many_values), boosting_family()
     tuning, inner = boosting.search(data.X, data.dl, None, SEED, None, rival=rival)
-    losses = []
+    z = data.dl
+    at_zero = np.sum((z - z.mean()) ** 2) if many_values else -sum(np.log(np.mean(z == value)) for value in z)
+    found = []
     for parameters in boosting.grid:
         only = replace(boosting, grid=(parameters,), grows=False)
-        losses.append(log_loss(only.search(data.X, data.dl, None, SEED, None)[1], data.dl).sum())
-        if len(losses) > 1 and losses[-1] > losses[-2]:
+        found.append(losses(only.search(data.X, z, None, SEED, None)[1], z).sum())
+        if len(found) == 1:
+            continue
+        first, second = at_zero - found[-2], found[-2] - found[-1]
+        if second < 0 or (
+            rival is not None and first > second > 0 and found[-1] - 3 * second**2 / (first - second) > rival
+        ):
             break
-        if len(losses) > 1 and rival is not None and losses[-1] - (losses[-2] - losses[-1]) > rival:
-            break
-    assert stages in (None, len(losses))
-    assert tuning == boosting.grid[int(np.argmin(losses))]
-    assert log_loss(inner, data.dl).sum() == pytest.approx(min(losses))
+    assert stages in (None, len(found))
+    assert tuning == boosting.grid[int(np.argmin(found))]
+    assert losses(inner, z).sum() == pytest.approx(min(found))
+
+
+def test_the_limit_of_a_growing_model():
+    # gains of 8, 4, 2, 1, ...: all further ones sum to 4 after the second; the guess is three times that
+    assert expected_limit(100.0, 92.0, 88.0) == pytest.approx(88.0 - 3 * 4.0)
+    assert expected_limit(100.0, 96.0, 88.0) == -np.inf
+    assert expected_limit(100.0, 92.0, 84.0) == -np.inf
 
 
 def test_only_candidates_with_a_weight_are_fitted_to_all_rows(monkeypatch):

@@ -13,7 +13,8 @@ from .base import (
 )
 from .composite import PartiallyLinearLearner, StackLearner, simplex_weights
 from .encoding import NumericColumns
-from .estimators import Family, GroupPrediction, log_loss
+from .estimators import Family
+from .predictions import GroupPrediction, log_loss
 from .presets import PRESETS, read_learner, resolve_learner
 from .within import within_groups, without_groups
 

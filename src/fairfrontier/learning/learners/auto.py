@@ -23,8 +23,9 @@ from .base import (
 )
 from .composite import mixture, simplex_weights
 from .encoding import NumericColumns, PooledColumns
-from .estimators import Encoded, Family, FittedModel, GroupPrediction, losses, probabilities_of
+from .estimators import Encoded, Family, FittedModel
 from .pooled import grouped, pooled_family
+from .predictions import GroupPrediction, losses, probabilities_of
 
 ROWS_OF_OTHERS = 200
 """When candidates are weighted for one group, the rows of all others together count as at most this many."""

@@ -11,7 +11,8 @@ from ...arrays import FloatArray, IntArray
 from ...data.reading import Table
 from ...errors import InputError
 from .abilities import has_gaps, weight_keywords
-from .estimators import Family, GroupPrediction, take_rows
+from .estimators import Family, take_rows
+from .predictions import GroupPrediction
 
 Component: TypeAlias = int | str
 """A piece of a learner: the code of the group that it models, or a name."""

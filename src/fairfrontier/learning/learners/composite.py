@@ -25,7 +25,8 @@ from .base import (
     refuse_gaps,
     refuse_without_weights,
 )
-from .estimators import Family, FittedModel, GroupPrediction
+from .estimators import Family, FittedModel
+from .predictions import GroupPrediction
 
 LINEAR = ("first covariate", "second covariate")
 """Components of a partially linear learner that model its two linear covariates."""

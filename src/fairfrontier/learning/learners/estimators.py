@@ -17,6 +17,7 @@ from ...errors import InputError, LearnerError
 from ..folds import deal_training_rows
 from .abilities import cluster_keywords, seeded, takes_gaps, weight_keywords
 from .encoding import GroupedTable, NumericColumns, codes_among
+from .predictions import GroupPrediction, expected_limit, loss_of_mean, losses, probabilities_of
 
 TUNING_FOLDS = 3
 """Folds of the search over a grid of parameters."""
@@ -37,25 +38,6 @@ def take_rows(X: Features, rows: IntArray) -> Features:
         return X.iloc[rows]
     # rows of an array one after another are copied as such, several times faster
     return X.take(rows, axis=0) if X.flags.c_contiguous else X[rows]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupPrediction:
-    """Predictions of one variable for n rows.
-
-    Attributes
-    ----------
-    mean : (n,) array
-        Conditional expectation.
-    values : (V,) array or None
-        The values the variable takes, for learners that give probabilities.
-    probabilities : (n, V) array or None
-        Their conditional probabilities.
-    """
-
-    mean: FloatArray
-    values: FloatArray | None = None
-    probabilities: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,37 +79,6 @@ class FittedModel:
         values = self.values[codes]
         # E[z | x] = sum over the observed values v of v P(z = v | x)
         return GroupPrediction(probabilities @ values, values, probabilities)
-
-
-def log_loss(prediction: GroupPrediction, z: FloatArray) -> FloatArray:
-    """Return -log P(z_i | x_i) for every row, probabilities bounded below by the float precision.
-
-    Not a number for predictions without probabilities.
-    """
-    if prediction.values is None or prediction.probabilities is None:
-        return np.full(len(z), np.nan)
-    p = np.zeros(len(z))
-    for value, column in zip(prediction.values, prediction.probabilities.T, strict=True):
-        p += np.where(z == value, column, 0.0)
-    return np.asarray(-np.log(np.clip(p, np.finfo(np.float64).eps, 1.0)))
-
-
-def losses(prediction: GroupPrediction, z: FloatArray) -> FloatArray:
-    """Return the log loss of every row, or its squared error if the prediction has no probabilities."""
-    return (prediction.mean - z) ** 2 if prediction.values is None else log_loss(prediction, z)
-
-
-def probabilities_of(values: FloatArray, prediction: GroupPrediction) -> FloatArray:
-    """Return the probabilities (n, V) of the given values, sorted; zero for those that the prediction does not have.
-
-    Values that are not among the given ones, such as that of a fit without rows, are left out.
-    """
-    assert prediction.values is not None
-    assert prediction.probabilities is not None
-    known = np.isin(prediction.values, values)
-    found = np.zeros((len(prediction.mean), len(values)))
-    found[:, np.searchsorted(values, prediction.values[known])] = prediction.probabilities[:, known]
-    return found
 
 
 def _check_output(method: str, output: FloatArray, shape: tuple[int, ...]) -> None:
@@ -326,8 +277,8 @@ class Family:
     ) -> tuple[Mapping[str, Any], GroupPrediction]:
         """Return the member of the grid of smallest cross-validated loss, and its predictions on held-out rows.
 
-        A model that grows is given up when its summed loss, less what the last stage gained, exceeds that of a
-        ``rival``: later stages mostly gain less in all than the last one did.
+        A model that grows is given up when even its `expected_limit` exceeds the summed loss of a ``rival``; every
+        stage of the grid must then double the one before.
         """
         w = np.ones(len(z)) if weight is None else weight
         parts = _inner_parts(z, seed, clusters)
@@ -350,7 +301,7 @@ class Family:
                 best = (loss, parameters, inner)
             if not self.grows or before is None:
                 continue
-            if loss > before or (rival is not None and 2.0 * loss - before > rival):
+            if loss > before or (rival is not None and expected_limit(loss_of_mean(inner, z, w), before, loss) > rival):
                 break
         assert best is not None  # a grid has members
         return best[1], best[2]

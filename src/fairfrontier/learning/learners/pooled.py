@@ -20,7 +20,8 @@ from .base import (
     with_group_classes,
 )
 from .encoding import GroupedTable, PooledColumns
-from .estimators import Family, FittedModel, GroupPrediction
+from .estimators import Family, FittedModel
+from .predictions import GroupPrediction
 
 
 def pooled_family(family: Family, *, interactions: bool) -> Family:
