@@ -444,6 +444,7 @@ def test_pairs_are_chosen_by_keyboard_and_drawn(chromium, path, audit):
         tab.page.wait_for_function("document.getElementById('plot').layout.xaxis.title.text.includes('west')")
         assert tab.texts('[data-side="1"]') == ["north"] * len(tab.texts('[data-side="1"]'))
         assert "north" in tab.page.evaluate("document.getElementById('plot').layout.yaxis.title.text")
+        assert tab.page.locator("#too-weak").is_visible() == bool(pair.contradictions)
         middle = pair.rules[50]
         assert tab.texts("#rule [data-field=risk]") == [f"{100 * value:.2f}%" for value in middle.risk]
         x = tab.page.evaluate("document.getElementById('plot').data[0].x.slice(0, 3)")

@@ -96,7 +96,7 @@ def _plane(plane: Record | PairRecord) -> PlainDict:
         }
         for a in plane.algorithms
     ]
-    return drawn | {"algorithms": algorithms}
+    return drawn | {"algorithms": algorithms, "contradictory": bool(plane.contradictions)}
 
 
 def _embedded(values: PlainDict) -> str:

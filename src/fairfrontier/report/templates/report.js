@@ -22,6 +22,7 @@
     record = Object.assign({}, whole, whole.planes[k]);
     if (!record.groups) return;
     [r, b] = record.groups.map((text) => label(text));
+    if (element("too-weak")) element("too-weak").hidden = !record.contradictory;
     document.querySelectorAll("[data-side]").forEach((one) => { one.textContent = record.groups[Number(one.dataset.side)]; });
   }
   setPlane(0);
