@@ -34,7 +34,7 @@ def replicate(replication, n, design):
     function = build_support_function(make_scores(y, 1.0 - 2.0 * y, t, group, np.ones(n)))
     context = DrawingContext(function, N_DRAWS, np.random.SeedSequence([replication, n]), 1)
     losses = np.array([y + a * (1.0 - 2.0 * y) for a in algorithms.values()])
-    planar = lda_evidence(context, losses, np.empty((0, 2)), method="robust")
+    planar = lda_evidence([context], [losses], np.empty((0, 2)), method="robust")
     line |= {f"{name} planar": found.robust_p_value for name, found in zip(algorithms, planar, strict=True)}
     return pd.DataFrame([dict(zip(KEYS, (replication, n, design), strict=True)) | line])
 
