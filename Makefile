@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test browser lint docs slow coverage mutants test-oldest bench table1 figure5 clean always
+.PHONY: help demo test browser lint kernels docs slow coverage mutants test-oldest bench table1 figure5 clean always
 
 help:
 	@echo "make demo   audit two scores of a generated hospital, leave a report in demo-output/"
@@ -51,7 +51,12 @@ browser:
 	    { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }; \
 	  else echo "There is no chromium: the tests of the report in a browser will be skipped."; fi; }
 
-test: lint browser
+# Compiled once beforehand: processes of the tests that start side by side would compile everything for themselves.
+kernels: $(READY)
+	@cd tests && ../$(BIN)/python -m support.compiled
+
+test: browser $(READY)
+	@$(MAKE) --no-print-directory -j 2 lint kernels
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 docs: $(READY)

@@ -701,12 +701,20 @@ def test_only_the_way_that_decides_may_not_fail(monkeypatch):
     VALIDATOR.validate(json.loads(record.to_json()))
 
 
-def test_warnings_of_distances_and_sets_are_told_once(monkeypatch):
-    monkeypatch.setattr(running, "FairFrontier", quick_frontier)
+@pytest.fixture(scope="module")
+def told_before():
+    """The plan of an audit, and the warnings of its record."""
     settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
     settings |= {"learner": "factored-logit", "repetitions": 1}
     plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
-    before = run_audit(plan).record.warnings
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "FairFrontier", quick_frontier)
+        return plan, run_audit(plan).record.warnings
+
+
+def test_warnings_of_distances_and_sets_are_told_once(told_before, monkeypatch):
+    plan, before = told_before
+    monkeypatch.setattr(running, "FairFrontier", quick_frontier)
     make_record = running.make_record
 
     def and_warn(*arguments, **options):
@@ -728,12 +736,9 @@ def usual_filters():
 
 
 @usual_filters()
-def test_warnings_of_other_libraries_are_told_once(monkeypatch):
+def test_warnings_of_other_libraries_are_told_once(told_before, monkeypatch):
+    plan, before = told_before
     monkeypatch.setattr(running, "FairFrontier", quick_frontier)
-    settings = {"data": "people.csv", "outcome": "y", "group": "sex", "decision": "coin", "draws": 99, "folds": 2}
-    settings |= {"learner": "factored-logit", "repetitions": 1}
-    plan = make_plan(TableFile(small_table(), "people.csv", "0" * 64), AuditRequest(**settings, features=("a", "b")))
-    before = run_audit(plan).record.warnings
     fit, ask, make_record = running.fit_variant, running.ask, running.make_record
 
     def warn_and_fit(plan, variant, n_jobs):

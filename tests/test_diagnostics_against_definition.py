@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from support.codes import group_codes
 
 from fairfrontier.errors import GroupDeterminedWarning, MarginWarning
-from fairfrontier.learning.diagnostics import diagnose, largest_strip_share, warn
+from fairfrontier.learning.diagnostics import diagnose, largest_strip_share, warn, weighted_auc
 
 MU = (0.6, 0.4)
 
@@ -51,6 +51,15 @@ def test_strip_of_rows_in_one_direction():
     assert largest_strip_share(angle, length, np.full(10, 0.1), 0.01) == pytest.approx(0.9)
     assert largest_strip_share(angle, length, np.full(10, 0.1), 2.0) == pytest.approx(1.0)
     assert largest_strip_share(angle, length, np.full(10, 0.1), 0.0) == 0.0
+
+
+@pytest.mark.parametrize("n_values", [1, 2, 5, 1000])
+def test_area_under_the_curve(n_values):
+    rng = np.random.default_rng(n_values)
+    values, first, w = rng.integers(0, n_values, 200), rng.random(200) < 0.3, rng.integers(0, 3, 200).astype(float)
+    codes = np.unique(values, return_inverse=True)[1]
+    assert weighted_auc(codes, first, w) == pytest.approx(roc_auc_score(first, values, sample_weight=w), abs=1e-12)
+    assert weighted_auc(codes, first, np.where(first, 0.0, w)) == 0.5  # no pair to compare
 
 
 def test_figures_by_plain_loops():

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from support.pages import ROOT, blocks, same_with_gaps
 from support.shared import shared_path
@@ -29,7 +31,15 @@ def test_compas_prints_what_the_package_finds(tmp_path, monkeypatch, capsys):
     path = shared_path("data", "compas_two_years.csv")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["compas.py", "--path", str(path), "--out", str(tmp_path / "out"), "--quick"])
-    compas().main()
+    example, fits = compas(), []
+
+    class Kept(FairFrontier):
+        def fit(self, X, y, **more):
+            fits.append(self)
+            return super().fit(X, y, **more)
+
+    monkeypatch.setattr(example, "FairFrontier", Kept)
+    example.main()
     printed = capsys.readouterr()
     assert printed.err == ""
     assert (tmp_path / "out" / "compas.png").read_bytes().startswith(b"\x89PNG")
@@ -37,12 +47,14 @@ def test_compas_prints_what_the_package_finds(tmp_path, monkeypatch, capsys):
     data = fetch_compas(path=path)
     risky = (data.decile_score >= 5).astype(int)
     told = dict(re.findall(r"^  (with\w* the score)\? (.+)$", printed.out, re.MULTILINE))
-    for name, X in {
-        "without the score": data.X,
-        "with the score": data.X.assign(decile_score=data.decile_score),
-    }.items():
-        ff = FairFrontier(learner="factored-logit", n_boot=200, n_rep=1, random_state=1)
-        ff.fit(X, data.y, sensitive_features=data.sensitive_features)
+    for ff, (name, X) in zip(
+        fits,
+        {"without the score": data.X, "with the score": data.X.assign(decile_score=data.decile_score)}.items(),
+        strict=True,
+    ):
+        pd.testing.assert_frame_equal(ff.sample_.X, X.reset_index(drop=True))
+        np.testing.assert_array_equal(ff.sample_.y, data.y)
+        assert (ff.n_boot, ff.n_rep, ff.random_state) == (200, 1, 1)
         test = ff.test_lda(risky)
         assert told.pop(name) == f"{test.verdict}, p-value {test.p_value:.3f}"
     assert told == {}

@@ -1,7 +1,6 @@
 """What holds of every `FairFrontier`: its definitions, symmetries, invariances and reports."""
 
 import pickle
-import subprocess
 import sys
 import warnings
 from dataclasses import replace
@@ -17,7 +16,7 @@ from sklearn.linear_model import LinearRegression
 from support import plain
 from support.codes import group_codes
 from support.quick import QUICK
-from support.small_samples import fingerprint, fit, learned, rows
+from support.small_samples import fit, learned, rows
 
 from fairfrontier import FairFrontier, cost_loss
 from fairfrontier.errors import (
@@ -370,18 +369,16 @@ def test_equal_lower_and_upper_leave_one_point():
 # --- repetitions and randomness -----------------------------------------------------------------------
 
 
-def test_the_seed_decides_every_bit(request):
-    expected = fingerprint()
-    assert fingerprint() == expected
-    assert fingerprint(n_jobs=2) == expected
-    program = "from support.small_samples import fingerprint; print(fingerprint())"
-    command = [sys.executable, "-c", program]
-    fresh = subprocess.run(command, cwd=request.path.parent, check=True, capture_output=True, text=True)
-    assert fresh.stdout.strip() == expected
+def test_the_seed_decides_every_bit():
+    """Jobs and other processes: see `test_reproducibility.py`."""
     data = rows(200)
-    assert not np.array_equal(learned(data, random_state=2).points_, learned(data).points_)
-    with_sequence = learned(data, random_state=np.random.SeedSequence(1))
-    np.testing.assert_array_equal(with_sequence.points_, learned(data).points_)
+    expected, again, with_sequence = (
+        learned(data, n_rep=2, random_state=seed) for seed in (1, 1, np.random.SeedSequence(1))
+    )
+    for found in (again, with_sequence):
+        np.testing.assert_array_equal(found.nuisance_.predictions, expected.nuisance_.predictions)
+        np.testing.assert_array_equal(found.points_, expected.points_)
+    assert not np.array_equal(learned(data, n_rep=2, random_state=2).points_, expected.points_)
 
 
 def test_fitting_twice_forgets_the_first_fit():

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -140,7 +141,8 @@ def test_log_loss_and_group_auc_by_a_plain_loop():
 def test_bits_depend_neither_on_n_jobs_nor_on_the_call(learner):
     sample, dl = make(400)
     one = cross_fit(sample, dl, learner, n_folds=3, random_state=5, jitter=0.01)
-    two = cross_fit(sample, dl, learner, n_folds=3, random_state=5, jitter=0.01, n_jobs=2)
+    with parallel_config(backend="threading"):  # processes take seconds to start
+        two = cross_fit(sample, dl, learner, n_folds=3, random_state=5, jitter=0.01, n_jobs=2)
     assert np.array_equal(one.predictions, two.predictions)
     pd.testing.assert_frame_equal(one.quality, two.quality)
     seed = np.random.SeedSequence(5)

@@ -49,9 +49,3 @@ def learned(data, X=None, learner_params=None, **options):
         learner="factored-logit", learner_params=params, **({"n_folds": 3, "n_rep": 1, "random_state": 1} | options)
     )
     return ff.fit(data.X if X is None else X, data.y, sensitive_features=data.g)
-
-
-def fingerprint(n_jobs=1):
-    """All bits of a fit with a learner that tunes, as text."""
-    ff = learned(rows(200), n_jobs=n_jobs, n_rep=2)
-    return ff.nuisance_.predictions.tobytes().hex()[:200] + ff.points_.to_numpy().tobytes().hex()

@@ -34,7 +34,7 @@ GRID = 1000
 """Directions of each of the two grids on which points are tested unless another number is asked for."""
 BLOCK = 256
 """Points handled at a time."""
-TOGETHER = 128
+TOGETHER = 16
 """Draws handled at a time for a point."""
 
 

@@ -365,7 +365,7 @@ def _column_auc(values: AnyArray, numeric: bool, first: BoolArray, weight: Float
     levels, codes = np.unique(keys, return_inverse=True)
     auc = 0.5
     if numeric:
-        auc = float(roc_auc_score(first, values, sample_weight=weight))
+        auc = weighted_auc(codes, first, weight)
         auc = max(auc, 1.0 - auc)
     if len(levels) < 2 or (numeric and len(levels) > 20):
         return auc
@@ -378,4 +378,15 @@ def _column_auc(values: AnyArray, numeric: bool, first: BoolArray, weight: Float
         overall = members.sum() / max(total.sum(), np.finfo(float).tiny)
         share = np.divide(members, total, out=np.full(len(levels), overall), where=total > 0)
         rate[~learn] = share[codes[~learn]]
-    return max(auc, float(roc_auc_score(first, rate, sample_weight=weight)))
+    return max(auc, weighted_auc(np.unique(rate, return_inverse=True)[1], first, weight))
+
+
+def weighted_auc(codes: IntArray, first: BoolArray, weight: FloatArray) -> float:
+    """Area under the curve of values by their ranks 0, 1, ...: the chance that one of the first group is above others.
+
+    Ties count half; 0.5 if one of the groups has no weight.
+    """
+    own = np.bincount(codes, np.where(first, weight, 0.0))
+    others = np.bincount(codes, np.where(first, 0.0, weight))
+    pairs = own.sum() * others.sum()
+    return float(own @ (np.cumsum(others) - 0.5 * others) / pairs) if pairs > 0.0 else 0.5

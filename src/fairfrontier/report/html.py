@@ -9,7 +9,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import datetime
+from functools import lru_cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from ..data.number_formats import confidence_text, number_text, p_value_text, points_text, share_text
 from ..data.result import Plain, PlainDict
@@ -21,22 +23,21 @@ from .origin import Settings
 from .record import Record
 from .sentences import CHIPS, CITATION, MEANINGS, MEANINGS_TOGETHER, REFERENCES, SETTINGS
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 
 def render(record: Record | GroupsRecord) -> str:
     """Return the page of a record."""
     try:
-        from jinja2 import Environment, FunctionLoader, StrictUndefined
+        import jinja2  # noqa: F401
         from plotly.offline import get_plotlyjs
     except ImportError as error:
         raise MissingDependencyError(
             "Reports need jinja2 and plotly, which are not both installed: install fairfrontier[report]."
         ) from error
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_text)
-    )
     shares = _in_shares(record)
-    environment.filters |= _filters(shares, record.alpha)
-    template = environment.get_template("report.html.j2")
+    template = _environment(shares, record.alpha).get_template("report.html.j2")
     two = isinstance(record, Record)
     scripts = {"plotly": get_plotlyjs(), "report": _text("report.js")}
     return template.render(
@@ -56,6 +57,18 @@ def render(record: Record | GroupsRecord) -> str:
         references=REFERENCES,
         citation=[line.format(version=record.versions["fairfrontier"]) for line in CITATION],
     )
+
+
+@lru_cache(maxsize=4)
+def _environment(shares: bool, alpha: float) -> Environment:
+    """Templates with their filters, kept: to compile them takes longer than to make a page."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    found = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_text)
+    )
+    found.filters |= _filters(shares, alpha)
+    return found
 
 
 def _text(name: str) -> str:
