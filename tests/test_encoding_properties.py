@@ -154,7 +154,7 @@ def test_codes_give_the_verdict_and_the_predictions_of_the_same_columns_as_text(
     for name, form in forms.items():
         params = {"max_iter": 40} if learner == "factored-boosting" else FEW
         ff = FairFrontier(
-            learner=learner, learner_params=params, n_boot=199, n_folds=3, jitter=0.01, n_rep=1, random_state=0
+            learner=learner, learner_params=params, n_boot=99, n_folds=2, jitter=0.01, n_rep=1, random_state=0
         )
         ff.fit(form, y, sensitive_features=group)
         found[name] = ff, ff.test_lda(in_use)

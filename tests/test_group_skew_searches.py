@@ -1,6 +1,7 @@
 """The searches of the test of group skew against brute force over points and over pairs of points."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -43,6 +44,18 @@ def skew(request):
     return Skew(*request.param)
 
 
+@cache
+def pair_of(skew, method):
+    """What the search over pairs finds, once for all tests."""
+    return closest_pair(*skew.parts[method])
+
+
+@cache
+def point_of(skew, method, number, above):
+    """The same over the points of one side."""
+    return closest_point(skew.parts[method][number], above)
+
+
 def largest_count(r, b, R, B_):
     """Largest number of draws that reach T over all pairs of two sets of points."""
     (t_r, d_r), (t_b, d_b) = r.test(R), b.test(B_)
@@ -65,7 +78,7 @@ def useful(r, b, above, spacing):
 @pytest.mark.parametrize("method", METHODS)
 def test_no_pair_of_a_dense_grid_has_a_larger_p_value(skew, method):
     r, b = skew.parts[method]
-    found = closest_pair(r, b)
+    found = pair_of(skew, method)
     assert found.p_value == (1 + reaching(r, b, found.r[None], found.b[None])[0]) / (1 + B)
     counts = [largest_count(r, b, *useful(r, b, above, 0.33)) for above in SIDES]
     assert found.p_value >= (1 + max(counts)) / (1 + B) - 1e-12
@@ -76,7 +89,7 @@ def test_no_pair_of_a_dense_grid_has_a_larger_p_value(skew, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_no_random_pair_of_the_null_has_a_larger_p_value(skew, method):
     r, b = skew.parts[method]
-    test, found = skew.tests[method], closest_pair(r, b)
+    test, found = skew.tests[method], pair_of(skew, method)
     rng, n = np.random.default_rng(5), skew.ff.n_obs_
     best = 0
     for above in SIDES:
@@ -192,8 +205,8 @@ def test_a_sample_whose_flat_bottom_once_left_the_search_without_squares():
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("above", SIDES)
 def test_no_point_of_a_dense_grid_has_a_larger_p_value(skew, method, above):
-    for point in skew.parts[method]:
-        count, at = closest_point(point, above)
+    for number, point in enumerate(skew.parts[method]):
+        count, at = point_of(skew, method, number, above)
         assert on_side(at[None], above).all()
         assert count == reached(point, at[None])[0]
         grid = side_grid(point, 0.33, above)
@@ -206,8 +219,9 @@ def test_no_point_of_a_dense_grid_has_a_larger_p_value(skew, method, above):
 @pytest.mark.parametrize("above", SIDES)
 def test_no_random_point_of_a_side_has_a_larger_p_value(skew, method, above):
     rng, n = np.random.default_rng(5), skew.ff.n_obs_
-    for point, estimate in zip(skew.parts[method], (skew.tests[method].best_r, skew.tests[method].best_b), strict=True):
-        count, at = closest_point(point, above)
+    estimates = skew.tests[method].best_r, skew.tests[method].best_b
+    for number, (point, estimate) in enumerate(zip(skew.parts[method], estimates, strict=True)):
+        count, at = point_of(skew, method, number, above)
         for centre in (estimate, at):
             spread = rng.choice([0.02, 0.3, 1.0], (500, 1)) / np.sqrt(n)
             some = to_side(centre + spread * rng.normal(size=(500, 2)), above)
@@ -283,9 +297,9 @@ def test_where_all_points_are_rejected_the_smallest_statistic_stands_for_them(se
 
 @pytest.mark.parametrize("method", METHODS)
 def test_exchanging_the_coordinates_mirrors_both_sides(skew, method):
-    for point in skew.parts[method]:
+    for number, point in enumerate(skew.parts[method]):
         for above in SIDES:
-            counts = closest_point(point, above)[0], closest_point(mirrored(point), not above)[0]
+            counts = point_of(skew, method, number, above)[0], closest_point(mirrored(point), not above)[0]
             assert counts[0] == pytest.approx(counts[1], abs=1)
 
 

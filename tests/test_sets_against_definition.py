@@ -68,7 +68,7 @@ def test_five_positions(shift, position, expected):
         assert abs(points.F[0] - points.F[1]) <= np.abs(gap).min() + 1e-9
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(plain.score_samples())
 def test_points_by_enumeration_of_all_rules(case):
     """With the nuisance as truth, R, B, F are extreme over the vertices of the exact set."""

@@ -23,7 +23,7 @@ def safe(scores, directions, extra=()):
     return directions[~noisy.any(axis=1)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(plain.score_samples())
 def test_support_function_and_set(case):
     scores, rng = case
@@ -61,7 +61,7 @@ def test_plug_in_criterion(case):
     np.testing.assert_allclose(fast.h(q), expected, rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(plain.score_samples(), st.floats(0, 2 * np.pi), st.floats(0.01, 2 * np.pi))
 def test_max_excess(case, start, turn):
     scores, rng = case
@@ -74,7 +74,7 @@ def test_max_excess(case, start, turn):
     assert part.value == pytest.approx(plain.max_excess(scores, e, start, start + turn), abs=1e-10)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(plain.score_samples())
 def test_min_separation(case):
     scores, rng = case
@@ -85,7 +85,7 @@ def test_min_separation(case):
         assert found.direction.sum() <= 1e-12
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(plain.score_samples())
 def test_line_infimum(case):
     scores, _ = case
