@@ -104,7 +104,7 @@ def without_time(folder):
 @pytest.fixture(scope="module")
 def hospital(tmp_path_factory):
     path = tmp_path_factory.mktemp("hospital") / "patients.csv"
-    demo_table(1500, 1).to_csv(path, index=False)
+    demo_table(900, 1).to_csv(path, index=False)
     return path
 
 
@@ -146,7 +146,7 @@ def test_what_is_printed_is_what_the_record_says(good):
     plan = (out / "plan.txt").read_text(encoding="utf-8")
     assert done.stdout.startswith(plan)
     assert "Left out    cost score: named in --exclude\n" in plan
-    assert "Rows used   1,500 of 1,500\n" in plan
+    assert "Rows used   900 of 900\n" in plan
     assert f"Report: {out / 'report.html'}\nRecord: {out / 'audit.json'}\n" in done.stdout
 
 

@@ -89,7 +89,7 @@ class BanCost(ExplainedResult):
     def gap_intervals(self) -> FloatArray:
         """Confidence intervals (P, 2) of the change in the gap.
 
-        |d| - |d'| = max over s of min over v of s d - v d', with s and v = +1 or -1, and the same of the forms'
+        ``|d| - |d'|`` = max over s of min over v of s d - v d', with s and v = +1 or -1, and the same of the forms'
         bounds bounds it. With more groups the differences of all pairs are bounded on either side.
         """
         return gap_bounds(self.without, self.seeing, self.reach * self.gap_errors)
