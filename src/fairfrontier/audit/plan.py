@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import IntArray
+from ..data.behaviour import group_specific
 from ..data.columns import Kind, as_labels, kind_of
 from ..data.copies import Copies, copies_in_words, find_copies
 from ..data.declared import Declared, declared_column
@@ -57,6 +58,8 @@ class Account:
         Rows of groups that are left out because they are too small.
     merged : mapping of labels to mappings of labels to counts
         Rows of the groups that were put together, by the label of the group that they make up.
+    group_specific : mapping of algorithms to words
+        How the decisions of those depend on the group of which that is seen.
     """
 
     roles: Mapping[str, str]
@@ -72,6 +75,7 @@ class Account:
     copied: Copies | None = None
     small_groups: Mapping[str, int] = field(default_factory=dict)
     merged: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    group_specific: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,26 @@ class AuditPlan:
         if inputs.score is not None:
             how = "used" if self.request.score_as_feature else "not used"
             lines.append(f"            The score is {how} as a covariate; the verdict is shown both ways.")
+        lines += [f"Rules       {text}" for text in self.compared_with()]
         return [*lines, f"Learner     {self._learner()}"]
+
+    @property
+    def rules(self) -> str:
+        """What the rules that algorithms are compared with may depend on."""
+        request = self.request
+        if request.rules != "auto":
+            return request.rules
+        fits = not request.sequential and request.jitter == 0.0 and len(self.inputs.groups) == 2
+        return "group-aware" if self.account.group_specific and fits else "group-blind"
+
+    def compared_with(self) -> list[str]:
+        """Say with which rules algorithms are compared where that is not plain, and how their decisions depend."""
+        found = [f"Decisions of {name} depend on the group: {how}" for name, how in self.account.group_specific.items()]
+        if not found and self.rules == "group-blind":
+            return []
+        seen = "may see the group" if self.rules == "group-aware" else "do not see the group"
+        why = " (--rules auto)" if self.request.rules == "auto" else f" (--rules {self.request.rules})"
+        return [*found, f"Algorithms are compared with rules that {seen}{why}"]
 
     def _learner(self) -> str:
         """Name the learner that determines the verdict, and the candidates that it weighs."""
@@ -218,7 +241,15 @@ def make_account(roles: Roles, rows: Rows, screening: Screening, inputs: Inputs,
         copied=_copied(inputs, rows.code[rows.used], request),
         small_groups=rows.small_groups,
         merged=rows.merged,
+        group_specific=_group_specific(inputs, rows.code[rows.used]),
     )
+
+
+def _group_specific(inputs: Inputs, group: IntArray) -> dict[str, str]:
+    """Return how the decisions of algorithms depend on the group, where that is seen."""
+    X = inputs.covariates(with_score=True)
+    found = {name: group_specific(a, X, group, inputs.groups) for name, a in inputs.algorithms.items()}
+    return {name: how for name, how in found.items() if how is not None}
 
 
 def _copied(inputs: Inputs, group: IntArray, request: AuditRequest) -> Copies | None:

@@ -102,6 +102,11 @@ class AuditRequest:
     draws: int = _option(1000, "Number of bootstrap draws.")
     jitter: float = _option(0.0, "Largest angle, in radians, by which pairs of predictions are turned at random.")
     capacity: float | None = _option(None, "Largest share of people that a rule may select.")
+    rules: str = _option(
+        "auto",
+        "Rules to compare with: group-blind, group-aware (they may see the group), or auto: group-aware if the "
+        "decisions are seen to depend on the group, else group-blind.",
+    )
     alpha: float = _option(0.05, "Level of the tests.")
     seed: int = _option(0, "Seed of all random numbers.")
     weights: str | None = _option(None, "Column of sampling weights.")
@@ -221,6 +226,8 @@ def _check_text(request: AuditRequest) -> None:
             )
 
 
+RULES = ("auto", "group-blind", "group-aware")
+"""What --rules may be."""
 CONTRADICTIONS: tuple[tuple[Callable[[AuditRequest], bool], str], ...] = (
     (
         lambda r: (r.decision is None) == (r.score is None),
@@ -238,6 +245,10 @@ CONTRADICTIONS: tuple[tuple[Callable[[AuditRequest], bool], str], ...] = (
     (
         lambda r: r.sequential and (r.repetitions not in (None, 1) or r.capacity is not None),
         "--sequential does not go with --repetitions or --capacity.",
+    ),
+    (
+        lambda r: r.rules == "group-aware" and (r.sequential or r.jitter != 0.0),
+        "--rules group-aware does not go with --sequential or --jitter.",
     ),
     (lambda r: bool(r.features and r.exclude), "Give either --features or --exclude, and not both."),
 )
@@ -294,6 +305,8 @@ def _check_names(request: AuditRequest) -> None:
         raise InputError("bad-option", f"--missing must be {' or '.join(MISSING)}; got {request.missing!r}.")
     if request.copies not in COPIES:
         raise InputError("bad-option", f"--copies must be {' or '.join(COPIES)}; got {request.copies!r}.")
+    if request.rules not in RULES:
+        raise InputError("bad-option", f"--rules must be {' or '.join(RULES)}; got {request.rules!r}.")
     get_loss(request.loss, COMMAND_LINE)
     resolve_learner(request.learner)
 

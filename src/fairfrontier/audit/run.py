@@ -146,7 +146,7 @@ def run_audit(
             record = make_groups_record(ff, findings, title=title, created=now, audit=parts)
     noted = [f"{column}: {what}." for column, what in plan.account.noted.items()]
     elsewhere = [f"In a run that does not determine the verdict: {text}" for text in sorted(beside - early - late)]
-    lost = [f"{text}." for text in plan.warnings()]
+    lost = [f"{text}." for text in (*plan.compared_with(), *plan.warnings())]
     told = (*sorted(early), *failures, *sorted(late - early), *elsewhere, *noted, *lost)
     return Audit(replace(record, warnings=told), ff, plan)
 
@@ -166,6 +166,7 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         numeric=plan.declared_numbers(variant.with_score),
         copies=request.copies,
         jitter=request.jitter,
+        rules=plan.rules,
         n_jobs=n_jobs,
         random_state=variant.seed,
     )

@@ -61,6 +61,7 @@ def settings(ff: FairFrontier, capacity: float | None) -> Settings:
         bias_correction=ff.fit_.learning.bias_correction,
         jitter=nuisance.jitter,
         capacity=capacity,
+        rules=ff.fit_.rules.name,
         bounded=ff.fit_.bounded,
         weighted=sample.weighted,
         clusters=None if sample.clusters is None else len(np.unique(sample.clusters)),

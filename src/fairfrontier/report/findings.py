@@ -13,6 +13,7 @@ from ..data.risks import Risks
 from ..data.variables import check_names
 from ..errors import InputError
 from ..inference import questions
+from ..inference.ban.result import BanCost
 from ..inference.distance.result import DistanceIntervals
 from ..inference.fan.questions import joint_lda_tests
 from ..inference.fan.result import JointLDATests
@@ -42,6 +43,7 @@ class Findings:
     distances: DistanceIntervals
     alternatives: Mapping[str, Alternatives]
     skew: GroupSkewTest
+    ban: BanCost | None
     region: FrontierRegion | None
 
 
@@ -146,6 +148,8 @@ def ask(
     before_each()
     skew = ff.test_group_skew()
     before_each()
+    ban = None if ff.nuisance_.external else ff.cost_of_ban()
+    before_each()
     return Findings(
         capacity=capacity,
         risks={name: ff.risks(values) for name, values in named.items()},
@@ -153,6 +157,7 @@ def ask(
         distances=distances,
         alternatives=alternatives,
         skew=skew,
+        ban=ban,
         region=ff.frontier_confidence_set() if region and capacity is None else None,
     )
 

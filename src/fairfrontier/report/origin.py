@@ -67,6 +67,8 @@ class RequestRecord:
     """Largest angle, in radians, by which pairs of predictions were turned at random."""
     capacity: float | None
     """Largest share of people a rule may select."""
+    rules: str
+    """Rules to compare with: group-blind, group-aware, or auto."""
     alpha: Level
     """Level of the tests."""
     seed: Count
@@ -109,6 +111,9 @@ class Settings:
     """Largest angle, in radians, by which pairs of predictions were rotated at random."""
     capacity: float | None
     """Largest share of people a rule may select."""
+    rules: str
+    """What the rules that algorithms are compared with may depend on: group-blind, or group-aware if they may see the
+    group."""
     bounded: bool
     """Whether rules respect bounds on each person's chance of being selected."""
     weighted: bool

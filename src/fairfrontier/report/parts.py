@@ -16,6 +16,7 @@ from ..inference.group_skew import GroupSkewTest
 from ..inference.lda.result import LDATest
 from ..inference.lda.witness import Witness
 from ..rules.alternatives import Alternatives
+from .ban import ban
 from .basis import (
     NO_AUDIT,
     AuditParts,
@@ -75,6 +76,7 @@ def make_record(
         rules=slider(ff, function),
         algorithms=tuple(algorithm(findings, name, shape.corners, ff, audit) for name in findings.tests),
         skew=skew(findings.skew),
+        ban=ban(findings.ban),
         sensitivity=audit.sensitivity,
         warnings=(),
         limits=limits(2),

@@ -67,6 +67,7 @@ SETTINGS = {
     "bias_correction": "Bias correction",
     "jitter": "Jitter of nuisance pairs",
     "capacity": "Largest share of people a rule may select",
+    "rules": "What rules may depend on",
     "bounded": "Bounds on the chance of being selected",
     "weighted": "Sampling weights",
     "clusters": "Clusters of rows",

@@ -32,6 +32,7 @@ def summary_text(ff: FairFrontier) -> str:
         *_copies(ff),
         f"Loss        {ff.loss_.name}",
         f"Learner     {ff.nuisance_.learner}" + _folds(ff),
+        *(["Rules       may see the group"] if ff.fit_.rules.sees_group else []),
         "",
     ]
     quality = ["", "Learner quality, out of fold", *_quality(ff), *_candidates(ff)]

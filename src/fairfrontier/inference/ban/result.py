@@ -157,23 +157,24 @@ class BanCost(ExplainedResult):
 
     def sentences(self) -> list[str]:
         """Say in plain words what a ban costs, and what that does not say."""
-        lines = [
+        return [
             "Risks that rules attain which do not see the group, less those of rules that do. With "
             f"{confidence_text(self.alpha)} confidence all intervals hold together.",
             *(self._sentence(j) for j in range(len(self.names))),
+            *self.remarks(),
         ]
+
+    def remarks(self) -> list[str]:
+        """Say what the table shows, what it leaves out and what it is not."""
         dear = [name for name, low in zip(self.names, self.intervals[:, :, 0], strict=True) if (low > 0.0).any()]
-        lines.append(
+        return [
             f"A ban is shown to raise the risk of some group at: {', '.join(dear)}."
             if dear
-            else "A ban is not shown to raise any group's risk here; that does not show that it costs nothing."
-        )
-        lines += [
+            else "A ban is not shown to raise any group's risk here; that does not show that it costs nothing.",
             "Both sides are what rules learned here attain. Each falls short of the best by its learner's regret, "
             "which the intervals leave out: a weaker learner on one side moves the cost.",
             "This is about risks. Whether the law allows, or demands, that rules see the group is another question.",
         ]
-        return lines
 
     def _sentence(self, j: int) -> str:
         costs = ", ".join(

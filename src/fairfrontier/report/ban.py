@@ -1,0 +1,29 @@
+"""What a ban of the group costs, in the record of two groups."""
+
+from __future__ import annotations
+
+from ..inference.ban.result import BanCost
+from .basis import pair
+from .record import BanPoint, BanRecord
+
+
+def ban(found: BanCost | None) -> BanRecord | None:
+    """Fill the record from the result, if the question was asked."""
+    if found is None:
+        return None
+    low, high = found.intervals[..., 0], found.intervals[..., 1]
+    points = [
+        BanPoint(
+            name=name,
+            without=pair(found.without[j]),
+            seeing=pair(found.seeing[j]),
+            cost=pair(found.cost[j]),
+            low=pair(low[j]),
+            high=pair(high[j]),
+            gap_change=float(found.gap_change[j]),
+            gap_low=float(found.gap_intervals[j, 0]),
+            gap_high=float(found.gap_intervals[j, 1]),
+        )
+        for j, name in enumerate(found.names)
+    ]
+    return BanRecord(points=tuple(points), remarks=tuple(found.remarks()))

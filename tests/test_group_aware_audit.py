@@ -1,0 +1,166 @@
+"""Decisions that depend on the group: noticed, compared with their own kind, and said so, in Python and in audits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from fairlearn.postprocessing import ThresholdOptimizer
+from sklearn.linear_model import LogisticRegression
+from support.quick import FEW
+from support.shared import shared_path
+
+from fairfrontier import FairFrontier
+from fairfrontier.audit.plan import make_plan
+from fairfrontier.audit.request import AuditRequest
+from fairfrontier.audit.run import fit_variant, run_audit, variants
+from fairfrontier.audit.table import TableFile
+from fairfrontier.data.behaviour import group_specific
+from fairfrontier.datasets import make_liu_molinari
+from fairfrontier.errors import InputError
+
+LABELS = ("a", "b")
+
+
+def people(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    score = rng.normal(size=n).round(2)
+    return pd.DataFrame({"score": score, "other": rng.normal(size=n)}), rng.integers(0, 2, n), rng
+
+
+def test_thresholds_by_group_are_noticed():
+    X, group, _ = people()
+    by_group = (X["score"] > np.where(group == 0, 0.0, 0.5)).to_numpy(dtype=float)
+    words = group_specific(by_group, X, group, LABELS)
+    assert "'score'" in words
+    assert "in group a" in words
+    below = (X["score"] < np.where(group == 0, 0.0, 0.5)).to_numpy(dtype=float)
+    assert "below" in group_specific(below, X, group, LABELS)
+
+
+def test_common_thresholds_and_other_rules_are_not():
+    X, group, rng = people()
+    common = (X["score"] > 0.2).to_numpy(dtype=float)
+    assert group_specific(common, X, group, LABELS) is None
+    assert group_specific(rng.integers(0, 2, len(X)).astype(float), X, group, LABELS) is None
+    assert group_specific(np.full(len(X), 0.3), X, group, LABELS) is None
+    both = (X["score"] + X["other"] > 0.0).to_numpy(dtype=float)
+    assert group_specific(both, X, group, LABELS) is None
+
+
+def test_the_same_covariates_with_another_decision_by_group_are_noticed():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"city": rng.choice(["x", "y", "z"], 300), "job": rng.choice(["u", "v"], 300)})
+    group = rng.integers(0, 2, 300)
+    seen = ((X["city"] == "x") & (group == 0) | (X["job"] == "u")).to_numpy(dtype=float)
+    words = group_specific(seen, X, group, LABELS)
+    cells = X["city"] + X["job"]
+    differ = sum(
+        seen[i] != seen[j] for i in range(300) for j in range(i) if cells[i] == cells[j] and group[i] != group[j]
+    )
+    assert f"in {differ:,} of" in words
+    blind = (X["city"] == "x").to_numpy(dtype=float)
+    assert group_specific(blind, X, group, LABELS) is None
+    noisy = np.where(rng.random(300) < 0.1, 1.0 - seen, seen)  # people alike differ within a group, too
+    assert group_specific(noisy, X, group, LABELS) is None
+
+
+def generated():
+    X, y, group = make_liu_molinari(1600, design="skewed", random_state=2)
+    X = X[["x1", "x2", "x3"]]
+    return X, np.asarray(y), np.asarray(group)
+
+
+def optimised(X, y, group):
+    """Decisions of fairlearn's ThresholdOptimizer, which sees the group, learned from the first half of the rows."""
+    half = np.arange(len(y)) < len(y) // 2
+    model = ThresholdOptimizer(
+        estimator=LogisticRegression(), constraints="demographic_parity", predict_method="predict_proba"
+    )
+    model.fit(X[half], y[half], sensitive_features=group[half])
+    return np.asarray(model.predict(X, sensitive_features=group, random_state=0)).astype(int)
+
+
+def test_the_threshold_optimizer_is_judged_beside_rules_that_see_the_group():
+    X, y, group = generated()
+    decisions = optimised(X, y, group)
+    other = slice(len(y) // 2, None)  # rows from which the algorithm has not learned
+    X, y, group, decisions = X[other], y[other], group[other], decisions[other]
+    ff = FairFrontier(
+        learner="factored-logit", learner_params=FEW, n_rep=1, rules="group-aware", n_boot=99, random_state=0
+    ).fit(X, y, sensitive_features=group)
+    test = ff.test_lda(decisions)
+    assert test.verdict in ("lda-shown", "no-evidence")
+    assert "The algorithm is compared with rules that may see the group." in test.sentences()
+
+
+def german():
+    table = pd.read_csv(shared_path("data", "german_credit.csv"))
+    used = ["checking-account", "duration", "credit-amount", "savings-account", "employment-since", "age"]
+    X = pd.get_dummies(table[used], dtype=float)
+    y, group = table["class-label"].to_numpy(), table["sex"].to_numpy()
+    half = np.arange(len(y)) < len(y) // 2
+    model = LogisticRegression(max_iter=5000).fit(X[half] / X.max(), y[half])
+    score = model.predict_proba(X / X.max())[:, 1].round(4)
+    table = table[[*used, "sex", "class-label"]].assign(
+        score=score,
+        thresholds=(score > np.where(group == "male", 0.7, 0.6)).astype(int),
+        common=(score > 0.65).astype(int),
+        optimised=optimised(X / X.max(), y, group),
+    )
+    return table.iloc[len(table) // 2 :].reset_index(drop=True)  # rows from which the algorithms have not learned
+
+
+def planned(table, **options):
+    request = AuditRequest(data="table.csv", outcome="class-label", group="sex", draws=99, folds=2, **options)
+    return make_plan(TableFile(table, "table.csv", "0" * 64), request)
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")
+def test_an_audit_of_thresholds_by_group_says_what_it_compares(monkeypatch):
+    table = german()
+    plan = planned(table, decision="thresholds", learner="factored-logit", exclude=("common", "optimised"))
+    assert plan.rules == "group-aware"
+    lines = [line for line in plan.lines() if line.startswith("Rules")]
+    assert "depend on the group" in lines[0]
+    assert "rules that may see the group (--rules auto)" in lines[1]
+    monkeypatch.setattr(
+        "fairfrontier.audit.run.FairFrontier", lambda **options: FairFrontier(learner_params=FEW, **options)
+    )
+    monkeypatch.setattr("fairfrontier.audit.run.variants", lambda plan: variants(plan)[:1])
+    record = run_audit(plan).record
+    assert record.settings.rules == "group-aware"
+    assert record.request.rules == "auto"
+    assert any("compared with rules that may see the group" in text for text in record.warnings)
+    assert record.algorithms[0].verdict in ("lda-shown", "no-evidence")
+    assert len(record.ban.points) == 6
+
+
+def test_what_is_asked_for_decides():
+    table = german()
+    seen = {"exclude": ("optimised", "common")}
+    assert planned(table, decision="thresholds", rules="group-blind", **seen).rules == "group-blind"
+    common = planned(table, decision="common", exclude=("optimised", "thresholds"))
+    assert common.rules == "group-blind"
+    assert not [line for line in common.lines() if line.startswith("Rules")]
+    asked = planned(table, decision="optimised", rules="group-aware", exclude=("thresholds", "common"))
+    assert "(--rules group-aware)" in " ".join(asked.lines())
+    assert planned(table, decision="thresholds", jitter=0.01, **seen).rules == "group-blind"
+    for options, word in (({"rules": "seeing"}, "--rules"), ({"rules": "group-aware", "jitter": 0.01}, "--jitter")):
+        with pytest.raises(InputError, match=word):
+            planned(table, decision="thresholds", **options)
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")
+def test_german_credit_with_the_threshold_optimizer_is_judged():
+    table = german()
+    plan = planned(
+        table,
+        decision="optimised",
+        rules="group-aware",
+        learner="factored-logit",
+        exclude=("thresholds", "common", "score"),
+    )
+    variant = variants(plan)[0]
+    ff = fit_variant(plan, variant)
+    test = ff.test_lda(table["optimised"])
+    assert test.rules == "group-aware"
+    assert test.verdict in ("lda-shown", "no-evidence")
