@@ -46,6 +46,7 @@ FULL = AuditRequest(
     draws=500,
     jitter=0.01,
     capacity=0.1,
+    rules="group-blind",
     alpha=0.1,
     seed=7,
     weights="w",
