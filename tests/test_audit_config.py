@@ -392,6 +392,7 @@ VALID = {
     "draws": 500,
     "jitter": 0.01,
     "capacity": 0.1,
+    "rules": "group-aware",
     "alpha": 0.1,
     "seed": 7,
     "weights": "w",
