@@ -137,3 +137,35 @@ def test_the_smallest_risk_is_that_of_other_folds():
             for g in range(3)
         ]
         assert found[k] == int(np.argmin(risks))
+
+
+def test_several_groups_are_tested_by_themselves():
+    three = group * (1 + np.arange(len(y)) % 2)  # group 1 in two halves, of which one is called 2
+    many = FairFrontier(learner="factored-logit", learner_params=FEW, n_rep=1, n_folds=3, rules="group-aware")
+    many.set_params(n_boot=N_BOOT, random_state=1).fit(X, y, sensitive_features=three)
+    codes = np.array([2, 1, 0])[three]
+    t = many.nuisance_.predictions[0][np.arange(len(y)), codes]
+    best = (t < 0.0).astype(int)
+    worse = 0
+    turned = (np.random.default_rng(0).random(len(y)) < 0.3) & (three == worse)
+    decisions = np.where(turned, 1 - best, best)
+    test = many.test_lda(decisions)
+    assert test.verdict == "lda-shown"
+    assert [found.group for found in test.evidence.by_group] == [2, 1, 0]
+    loss = (decisions != y).astype(float)
+    folds = many.nuisance_.folds[0]
+    chosen = smallest_elsewhere(loss, codes, np.ones(len(y)), folds)
+    low = 0.0
+    for g in np.unique(chosen):
+        own = np.isin(folds, 1 + np.flatnonzero(chosen == g)) & (codes == g)
+        low += np.mean(chosen == g) * loss[own].mean()
+    last = test.evidence.by_group[2]
+    assert last.excess == pytest.approx(loss[three == 0].mean() - low, abs=1e-12)
+    wrong = (best != y).astype(float)
+    assert last.gain == pytest.approx((loss - wrong)[three == 0].mean(), abs=1e-12)
+    assert test.p_value == pytest.approx(min(1.0, 3 * min(found.p_value for found in test.evidence.by_group)))
+    assert "may see the group" in test.summary()
+    assert many.test_lda(best).verdict == "no-evidence"
+    to_one = many.test_lda(decisions, reference=1).evidence.by_group
+    assert to_one[1].p_value_excess == 1.0  # the reference does not exceed itself
+    assert to_one[2].excess == pytest.approx(loss[three == 0].mean() - loss[three == 1].mean(), abs=1e-12)

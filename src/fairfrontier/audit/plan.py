@@ -130,7 +130,7 @@ class AuditPlan:
         request = self.request
         if request.rules != "auto":
             return request.rules
-        fits = not request.sequential and request.jitter == 0.0 and len(self.inputs.groups) == 2
+        fits = not request.sequential and request.jitter == 0.0
         return "group-aware" if self.account.group_specific and fits else "group-blind"
 
     def compared_with(self) -> list[str]:

@@ -71,6 +71,18 @@ class GroupTest(Result):
         }
 
 
+SEEING = "The algorithm is compared with rules that may see the group."
+
+
+def group_sentences(tests: Sequence[GroupTest]) -> list[str]:
+    """Say what the tests of single groups found."""
+    return [
+        f"Group {t.group}: its risk is above the smallest by {t.excess:+.4f} (p-value {t.p_value_excess:.4f}), "
+        f"and the learned rule for it gains {t.gain:+.4f} (p-value {t.p_value_gain:.4f})."
+        for t in tests
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class OwnRules:
     """The learned rules that are best for each group by itself.

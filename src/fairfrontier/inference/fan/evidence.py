@@ -19,6 +19,7 @@ from ...arrays import FloatArray, IntArray
 from ...data.result import PlainDict, Result, plain_items
 from ...frontier.criteria import STILL, CriteriaRows, Standing, slacks, stand
 from ...frontier.fan import Fan, range_fan, reference_fan
+from ..aware.groups import GroupTest
 from .cells import Cells, Refinement, cut_cells
 from .forms import direction_forms, draw_largest
 from .witness import JointWitness, find_witness
@@ -40,6 +41,7 @@ class JointEvidence(Result):
     use, rather than the budget spent. ``gain``, ``gain_error`` and ``gain_weights`` (K,): the smallest estimated gain
     of a best rule in a weighted mean of the risks, as predicted. ``best_p_value`` (K,): that the algorithm is no better
     for a group than the learner's best rule for it.
+    ``by_group``: among rules that see the group, the tests of single groups, on which the p-value then rests.
     """
 
     risk: FloatArray
@@ -59,6 +61,7 @@ class JointEvidence(Result):
     loss: float
     finished: bool
     witness: JointWitness
+    by_group: tuple[GroupTest, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -82,7 +85,8 @@ class JointEvidence(Result):
     def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, with the witness and what bounds gains."""
         names = ("feasibility_t", "best_p_value", "gain", "gain_error", "gain_weights", "finished", "witness")
-        return plain_items(self._facts() | {name: getattr(self, name) for name in names})
+        more: dict[str, object] = {name: getattr(self, name) for name in names}
+        return plain_items(self._facts() | more | {"by_group": list(self.by_group)})
 
     def gain_bound(self, alpha: float) -> float:
         """Upper bound of level 1 - alpha on the gain in the mean of the risks with ``gain_weights``, never below 0."""

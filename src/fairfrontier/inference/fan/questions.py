@@ -10,6 +10,7 @@ from ...data.groups import MOST_TOGETHER, MOST_WITH_REFERENCE, check_reference, 
 from ...data.reading import Label
 from ...fit import Fit, predicted
 from ...frontier.criteria import CriteriaRows
+from ..aware.joint import aware_joint_evidence
 from .evidence import joint_evidence
 from .result import JointLDATests, judge_jointly
 
@@ -38,6 +39,8 @@ def joint_lda_tests(
             n_jobs=fit.options.n_jobs,
         )
         found.append(evidence)
+    if fit.rules.sees_group:
+        found = aware_joint_evidence(fit, algorithms.decisions, found, folds, code)
     return judge_jointly(
         algorithms.names,
         found,

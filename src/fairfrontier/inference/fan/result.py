@@ -13,6 +13,7 @@ from ...data.checks import check_alpha
 from ...data.number_formats import confidence_text
 from ...data.reading import Label
 from ...data.result import PlainDict, labels, plain_items
+from ..aware.groups import SEEING, group_sentences
 from ..lda.answer import LDAAnswer, LDAAnswers, gains_in_words
 from ..lda.evidence import Method
 from ..p_values import holm
@@ -181,6 +182,8 @@ class JointLDATest(LDAAnswer):
         adjusted = f" ({self.p_value_adjusted:.4f} after adjusting for {self.tested_together} tests)"
         return [
             f"Risks: {', '.join(f'group {label} {risk:.4f}' for label, risk in pairs)}; range {self.range:.4f}.",
+            *([SEEING] if e.by_group else []),
+            *group_sentences(e.by_group),
             f"Test (robust, no group worse off and no {self.aim} wider): p-value {self.p_value:.4f}"
             f"{adjusted if self.tested_together > 1 else ''}; {e.n_rules:,} rules tested in {e.n_cells:,} cells"
             + ("." if e.finished else f", as many as the budget allows; finer cells might gain {e.loss:.1f} s.e."),

@@ -15,7 +15,7 @@ from ...data.number_formats import confidence_text
 from ...data.reading import Label
 from ...data.result import PlainDict, axes_of, labels, plain_items
 from ...frontier.rule_class import RulesName
-from ..aware.groups import GroupTest
+from ..aware.groups import GroupTest, group_sentences
 from ..p_values import critical_value, critical_value_error, holm
 from .answer import LDAAnswer, LDAAnswers, gains_in_words
 from .evidence import Evidence, Method
@@ -237,12 +237,9 @@ class LDATest(LDAAnswer):
         p_value = self._adjusted_text(self.p_value, self.p_value_adjusted)
         if self.by_group:
             return [
-                f"Group {t.group}: its risk is above the smallest by {t.excess:+.4f} (p-value {t.p_value_excess:.4f}), "
-                f"and the learned rule for it gains {t.gain:+.4f} (p-value {t.p_value_gain:.4f})."
-                for t in self.by_group
-            ] + [
+                *group_sentences(self.by_group),
                 f"An alternative is shown if both hold for a group: p-value {p_value}, adjusted for "
-                f"{len(self.by_group)} groups."
+                f"{len(self.by_group)} groups.",
             ]
         return [
             f"Test ({self.method}{self._proven()}): statistic {self.statistic:.3f}, critical value "
