@@ -263,7 +263,7 @@ def test_the_published_test_says_when_its_confidence_set_is_empty(blind):
 
 
 def test_records_are_those_of_the_schema(contradictory):
-    schema = SCHEMA["properties"]["skew"] | {"$defs": SCHEMA["$defs"]}
+    schema = SCHEMA["$defs"]["Record"]["properties"]["skew"] | {"$defs": SCHEMA["$defs"]}
     validator = jsonschema.Draft202012Validator(schema)
     tests = [contradictory.test_group_skew(method=method) for method in METHODS]
     tests += [ff.test_group_skew() for ff in in_both_orders(two_sided_rows(300))]
