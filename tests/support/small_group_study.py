@@ -19,7 +19,7 @@ from fairfrontier.learning.cross_fitting import fit_on_all
 from support.study_store import run_replications
 
 N, SHARE = 20_000, 0.02
-LEARNERS = ("factored-logit", "factored-boosting", "pooled-logit", "pooled-boosting", "auto")
+LEARNERS = ("auto", "factored-logit", "factored-boosting")
 
 
 def success(x, small):
