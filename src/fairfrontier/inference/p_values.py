@@ -82,10 +82,3 @@ def holm(p_values: FloatArray) -> FloatArray:
     adjusted = np.empty(len(p_values))
     adjusted[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
     return adjusted
-
-
-def combine_repetitions(p_values: FloatArray) -> float:
-    """min(1, 2 median p) over repetitions of the cross-fitting; a single p-value is left alone."""
-    if len(p_values) == 1:
-        return float(p_values[0])
-    return float(min(1.0, 2.0 * np.median(p_values)))

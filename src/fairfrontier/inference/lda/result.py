@@ -49,8 +49,7 @@ class LDATest(LDAAnswer):
     the fit, if ``bounded``. ``sequential``: the robust test is that of sequential folds, proven for any learner; its
     null law is standard normal, and ``draws`` are quantiles of that. ``rules`` says whether the alternatives
     considered see the group; if they do, and without a capacity, every group is tested by itself (``by_group``). With
-    several repetitions of the cross-fitting p-values combine them all, the robust test is one of the lottery between
-    their rules, and everything else is of the most central one.
+    several repetitions of the cross-fitting everything is about the lottery between their rules.
     """
 
     name: str
