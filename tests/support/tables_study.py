@@ -78,7 +78,8 @@ def one_fit(seed, n, design):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         began = time.process_time()
-        ff = FairFrontier(learner=learner, n_rep=3 if learner == "auto" else 1, random_state=seed).fit(X, y, sensitive_features=group)
+        n_rep = 3 if learner == "auto" else 1
+        ff = FairFrontier(learner=learner, n_rep=n_rep, random_state=seed).fit(X, y, sensitive_features=group)
         line["seconds"] = round(time.process_time() - began, 2)
         losses = ff.learner_report_.losses["loss"]
         line |= {"loss 1": losses.iloc[0], "loss 2": losses.iloc[1]}
