@@ -647,6 +647,7 @@ ANY_NUMBER = {
     "pair",
     "pairs",
     "alternatives",
+    "cost_of_ban",
     "points_",
     "report",
     "rule",
