@@ -83,6 +83,15 @@ def test_a_rule_decides_by_the_sign_in_a_persons_own_group(fitted):
         )
 
 
+def test_the_fairest_point_is_no_rule_unless_there_is_a_capacity(fitted):
+    rule = FrontierRule(learner="factored-logit", learner_params=FEW, rules="group-aware", weights="egalitarian")
+    for ask in (lambda: fitted.rule("egalitarian"), lambda: rule.fit(X, y, sensitive_features=group)):
+        with pytest.raises(InputError, match="worse on purpose") as caught:
+            ask()
+        assert caught.value.code == "bad-option"
+    assert fitted.rule("egalitarian", capacity=0.3).capacity == 0.3
+
+
 def test_a_rule_with_a_capacity_selects_that_share(fitted):
     for weights in ("population", "best-for:1"):
         rule = fitted.rule(weights, capacity=0.2)

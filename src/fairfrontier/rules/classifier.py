@@ -50,8 +50,8 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     weights : non-negative numbers or str, optional
         How much the risk of each group counts, in the order of ``groups``; or "utilitarian" (equally, the default),
         "population" (by the groups' shares), "majority" (only the largest group), "best-for:<label>" (only that group),
-        "rawlsian" (the smallest risk of the group worse off) or "egalitarian" (the fairest point). The last two are
-        estimated from the training rows by cross-fitting.
+        "rawlsian" (the smallest risk of the group worse off) or "egalitarian" (the fairest point; not for
+        "group-aware" rules without a capacity). The last two are estimated from the training rows by cross-fitting.
     capacity : float, optional
         Largest share of people to be selected. The cut-off is fitted on the training rows.
     direction : numbers, optional
@@ -176,7 +176,8 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             whole = attainable(sample, losses, nuisance.predictions, bounds, rules)
             return whole if self.capacity is None else cap(whole, self.capacity)
 
-        setting = Setting(sample.groups.labels, sample.groups.shares, found)
+        box = rules.sees_group and self.capacity is None
+        setting = Setting(sample.groups.labels, sample.groups.shares, found, box)
         q = preferred_direction(self.weights, self.direction, setting)
         return self.settle(sample, classes, q, self._learn(sample, losses.dl, q, learner, fit_seed))
 

@@ -80,7 +80,8 @@ class Deployment:
         fit, groups = self.fit, self.fit.sample.groups
         if capacity is not None:
             check_capacity(capacity)
-        setting = Setting(groups.labels, groups.shares, lambda: fit.attainable(capacity))
+        box = fit.rules.sees_group and capacity is None
+        setting = Setting(groups.labels, groups.shares, lambda: fit.attainable(capacity), box)
         q = preferred_direction(weights, direction, setting)
         learned = self.learned()
         rule = FrontierRule(

@@ -27,12 +27,14 @@ class Setting:
     """What the direction of a preference may depend on.
 
     ``attainable`` is called, and may then take its time, only for preferences that depend on the attainable risks: the
-    support function of two groups, or the predictions for more.
+    support function of two groups, or the predictions for more. ``box``: whether rules see the group without a
+    capacity, so that the attainable risks are a box.
     """
 
     groups: tuple[Label, ...]
     shares: FloatArray
     attainable: Callable[[], Attainable | Predicted]
+    box: bool = False
 
 
 def _utilitarian(setting: Setting) -> FloatArray:
@@ -56,6 +58,14 @@ def _rawlsian(setting: Setting) -> FloatArray:
 
 
 def _egalitarian(setting: Setting) -> FloatArray:
+    if setting.box:  # it lies on a flat edge, whose points all have the same direction
+        raise InputError(
+            "bad-option",
+            "There is no rule for the preference 'egalitarian' among rules that see the group without a capacity. The "
+            "fairest point is attained there only by making decisions about the groups better off worse on purpose, "
+            "which helps nobody. Take another preference, such as 'rawlsian' or weights of the groups, or state a "
+            'capacity, or take rules="group-blind".',
+        )
     found = setting.attainable()
     if isinstance(found, Predicted):
         return _unit(-smallest_range(found).weights)
