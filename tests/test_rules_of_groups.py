@@ -102,7 +102,7 @@ SHARES = np.bincount(CODE) / len(CODE)
 
 @pytest.fixture(scope="module")
 def ff():
-    found = FairFrontier(learner=LogisticRegression(), n_folds=3, n_rep=2, n_boot=99, random_state=0)
+    found = FairFrontier(learner=LogisticRegression(), n_folds=3, n_rep=1, n_boot=99, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairFrontierWarning)
         return found.fit(X, Y, sensitive_features=G)
