@@ -92,7 +92,7 @@ def test_ties_zeros_and_directions_without_variation(seed):
     draws = Draws(q, h_hat, h, np.empty((0, 2)), np.empty((n_boot, 0, 2)), n)
     root = np.sqrt(n)
     z = root * ((e_draws - e) @ q.T - (h - h_hat))
-    statistic, p = DirectionTests(draws, e, e_draws).feasibility(np.arange(k))
+    statistic, p = DirectionTests(draws, e, e_draws, np.zeros(k)).feasibility(np.arange(k))
     expected, expected_p = studentised(root * (q @ e - h_hat), z)
     assert statistic == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert p == expected_p
