@@ -102,6 +102,17 @@ def test_an_improvement_of_the_group_worse_off_is_shown(ff):
     assert f"decisions about group {worse}" in words
 
 
+def test_alternatives_say_that_others_change_one_group(ff):
+    decisions, _ = better_off_optimal(ff)
+    found = ff.alternatives(decisions)
+    assert found.verdict == "lda-shown"
+    assert len(found) == 0  # the other group is served as well as it can be
+    words = found.summary()
+    assert "No rule of the estimated frontier" not in words
+    assert "decisions about one group" in words
+    assert "`test.witness`" in words
+
+
 def test_nothing_is_shown_where_only_the_better_off_group_can_be_improved(ff):
     t = ff.nuisance_.predictions[0][np.arange(len(y)), 1 - group]
     best = (t < 0.0).astype(int)
@@ -164,7 +175,12 @@ def test_several_groups_are_tested_by_themselves():
     wrong = (best != y).astype(float)
     assert last.gain == pytest.approx((loss - wrong)[three == 0].mean(), abs=1e-12)
     assert test.p_value == pytest.approx(min(1.0, 3 * min(found.p_value for found in test.evidence.by_group)))
-    assert "may see the group" in test.summary()
+    words = test.summary()
+    assert "may see the group" in words
+    assert test.witness is None
+    assert "cells" not in words
+    assert "some of the decisions about group 0" in words
+    assert "decisions about one group" in many.alternatives(decisions, test=test).summary()
     assert many.test_lda(best).verdict == "no-evidence"
     to_one = many.test_lda(decisions, reference=1).evidence.by_group
     assert to_one[1].p_value_excess == 1.0  # the reference does not exceed itself

@@ -107,7 +107,8 @@ class JointLDARecord:
     gain_weights: Numbers
     """Weights of the groups' risks to which `gain_bound` refers."""
     witness: JointWitnessRecord | None
-    """A rule that improves on the algorithm if an alternative is shown; otherwise null."""
+    """A rule that improves on the algorithm if an alternative is shown; otherwise, and among rules that see the group,
+    null."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

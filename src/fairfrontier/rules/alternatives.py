@@ -213,6 +213,8 @@ class Alternatives(ExplainedResult):
     def sentences(self) -> list[str]:
         """Say in plain words what was found and what that does not show."""
         if len(self) == 0:
+            if self.test.evidence.by_group:
+                return [*self._about_one_group(), self.claim]
             return [
                 f"No rule of the estimated frontier has lower risks for {'both' if len(self.groups) == 2 else 'all'} "
                 f"groups and a smaller {self.width}. This does not prove that there is none.",
@@ -235,6 +237,21 @@ class Alternatives(ExplainedResult):
             "Standard errors are those of single rules chosen from the same estimates. With "
             f"{confidence_text(self.test.alpha)} confidence the lower bounds (at least) of all rules hold together, "
             "whichever is chosen. Whether an alternative exists at all is what `test_lda` tests."
+        )
+        return lines + (self._about_one_group() if self.test.evidence.by_group else [])
+
+    def _about_one_group(self) -> list[str]:
+        """Say what the rules of the frontier leave out if rules see the group."""
+        lines = []
+        if len(self) == 0:
+            lines.append(
+                "The rule that is best for every group does not lower all risks and the "
+                f"{self.width} by the estimates. This does not prove that there is no alternative."
+            )
+        found = isinstance(self.test, LDATest) and self.test.witness is not None
+        lines.append(
+            "Other alternatives among rules that see the group change decisions about one group and leave all else as "
+            f"now{'; `test.witness` is one' if found else ''}. They are not listed here."
         )
         return lines
 

@@ -19,6 +19,7 @@ def aware_joint_evidence(
 
     ``decisions`` (J, n) of the algorithms. A group must exceed the smallest risk, as estimated by the group that has it
     on other ``folds`` (n,); with a ``reference`` its own gap is to shrink, so it must exceed the risk of that group.
+    The mixture found over the fan was not tested, so it is no witness; what bounds gains needs no test and stays.
     """
     rules, labels, losses = own_rules(fit), fit.sample.groups.labels, fit.row_losses.of(decisions)
     drawn = draw_risks(fit, np.vstack([losses, rules.losses]))
@@ -43,6 +44,7 @@ def aware_joint_evidence(
                 n_cells=len(labels),
                 loss=0.0,
                 finished=True,
+                witness=None,
                 by_group=tests.tests,
             )
         )

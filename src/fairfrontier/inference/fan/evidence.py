@@ -41,7 +41,8 @@ class JointEvidence(Result):
     use, rather than the budget spent. ``gain``, ``gain_error`` and ``gain_weights`` (K,): the smallest estimated gain
     of a best rule in a weighted mean of the risks, as predicted. ``best_p_value`` (K,): that the algorithm is no better
     for a group than the learner's best rule for it.
-    ``by_group``: among rules that see the group, the tests of single groups, on which the p-value then rests.
+    ``by_group``: among rules that see the group, the tests of single groups, on which the p-value then rests; there is
+    then no ``witness``, and ``weights`` are those of the group that decides.
     """
 
     risk: FloatArray
@@ -60,7 +61,7 @@ class JointEvidence(Result):
     n_cells: int
     loss: float
     finished: bool
-    witness: JointWitness
+    witness: JointWitness | None
     by_group: tuple[GroupTest, ...] = ()
 
     @property

@@ -93,7 +93,10 @@ class JointLDATest(LDAAnswer):
 
     @property
     def witness(self) -> JointWitness | None:
-        """A rule, or mixture of rules, that improves on the algorithm; None unless an alternative is shown."""
+        """A rule, or mixture of rules, that improves on the algorithm; None unless an alternative is shown.
+
+        None also among rules that see the group, where ``evidence.by_group`` says which group can be improved.
+        """
         return self.evidence.witness if self.verdict == "lda-shown" else None
 
     @property
@@ -179,14 +182,12 @@ class JointLDATest(LDAAnswer):
         """Say in plain words what the test shows and what it does not show."""
         e = self.evidence
         pairs = zip(self.groups, self.risk.tolist(), strict=True)
-        adjusted = f" ({self.p_value_adjusted:.4f} after adjusting for {self.tested_together} tests)"
         return [
             f"Risks: {', '.join(f'group {label} {risk:.4f}' for label, risk in pairs)}; range {self.range:.4f}.",
             *([SEEING] if e.by_group else []),
             *group_sentences(e.by_group),
-            f"Test (robust, no group worse off and no {self.aim} wider): p-value {self.p_value:.4f}"
-            f"{adjusted if self.tested_together > 1 else ''}; {e.n_rules:,} rules tested in {e.n_cells:,} cells"
-            + ("." if e.finished else f", as many as the budget allows; finer cells might gain {e.loss:.1f} s.e."),
+            f"Test (robust, no group worse off and no {self.aim} wider): p-value "
+            f"{self._adjusted_text(self.p_value, self.p_value_adjusted)}{self._tested()}",
             *self._finding(),
             *self._better(),
             '"Less discriminatory" means that differences in expected loss are no wider, not equal selection rates: '
@@ -194,10 +195,23 @@ class JointLDATest(LDAAnswer):
             "all rows, and is optimistic about an algorithm that was trained on these rows.",
         ]
 
+    def _tested(self) -> str:
+        e = self.evidence
+        if e.by_group:
+            return f", adjusted for {len(e.by_group)} groups."
+        end = "." if e.finished else f", as many as the budget allows; finer cells might gain {e.loss:.1f} s.e."
+        return f"; {e.n_rules:,} rules tested in {e.n_cells:,} cells{end}"
+
     def _shown(self) -> list[str]:
+        shown = f"A rule that is no worse for any group and has no wider {self.aim} exists."
+        if (w := self.witness) is not None:
+            return [shown, _describe(w, self.groups, self.reference, self.alpha)]
+        group = self.groups[int(np.argmax(self.evidence.weights))]
+        least = "the smallest" if self.reference is None else f"that of group {self.reference}"
         return [
-            f"A rule that is no worse for any group and has no wider {self.aim} exists.",
-            _describe(self.evidence.witness, self.groups, self.reference, self.alpha),
+            shown,
+            f"It takes some of the decisions about group {group} by a rule learned for it, so many that its risk does "
+            f"not fall below {least}, and all else is as now.",
         ]
 
 
