@@ -1,5 +1,8 @@
 """Alternatives among rules that see the group: tests of single groups against transcriptions, verdicts, witness."""
 
+import html
+import re
+
 import numpy as np
 import pytest
 from support.plain import unit_weights
@@ -150,16 +153,21 @@ def test_the_smallest_risk_is_that_of_other_folds():
         assert found[k] == int(np.argmin(risks))
 
 
-def test_several_groups_are_tested_by_themselves():
+@pytest.fixture(scope="module")
+def three_groups():
+    """A fit of three groups, the groups, the learned rule's decisions, and those with some about group 0 turned."""
     three = group * (1 + np.arange(len(y)) % 2)  # group 1 in two halves, of which one is called 2
     many = FairFrontier(learner="factored-logit", learner_params=FEW, n_rep=1, n_folds=3, rules="group-aware")
     many.set_params(n_boot=N_BOOT, random_state=1).fit(X, y, sensitive_features=three)
-    codes = np.array([2, 1, 0])[three]
-    t = many.nuisance_.predictions[0][np.arange(len(y)), codes]
+    t = many.nuisance_.predictions[0][np.arange(len(y)), np.array([2, 1, 0])[three]]
     best = (t < 0.0).astype(int)
-    worse = 0
-    turned = (np.random.default_rng(0).random(len(y)) < 0.3) & (three == worse)
-    decisions = np.where(turned, 1 - best, best)
+    turned = (np.random.default_rng(0).random(len(y)) < 0.3) & (three == 0)
+    return many, three, best, np.where(turned, 1 - best, best)
+
+
+def test_several_groups_are_tested_by_themselves(three_groups):
+    many, three, best, decisions = three_groups
+    codes = np.array([2, 1, 0])[three]
     test = many.test_lda(decisions)
     assert test.verdict == "lda-shown"
     assert [found.group for found in test.evidence.by_group] == [2, 1, 0]
@@ -185,3 +193,28 @@ def test_several_groups_are_tested_by_themselves():
     to_one = many.test_lda(decisions, reference=1).evidence.by_group
     assert to_one[1].p_value_excess == 1.0  # the reference does not exceed itself
     assert to_one[2].excess == pytest.approx(loss[three == 0].mean() - loss[three == 1].mean(), abs=1e-12)
+
+
+def page_of(fitted, decisions, path):
+    fitted.report(path, {"in use": decisions})
+    return html.unescape(" ".join(re.sub(r"<[^>]+>", "", path.read_text(encoding="utf-8")).split()))
+
+
+def test_a_report_says_that_rules_see_the_group(ff, tmp_path):
+    decisions, worse = better_off_optimal(ff)
+    page = page_of(ff, decisions, tmp_path / "report.html")
+    assert "some rule based on the covariates used here and the group is no worse for either group" in page
+    assert "nothing but the covariates listed below and the group." in page
+    share = ff.test_lda(decisions).witness.shares[0]
+    assert f"The alternative is {100 * share:.0f}% of the decisions about {worse} by a rule learned" in page
+    assert "The alternative is one rule" not in page
+    assert "counted as zero in the other group" not in page
+    assert "The one that the test found is in the table under the verdict." in page
+
+
+def test_a_report_of_several_groups_speaks_of_no_cells(three_groups, tmp_path):
+    many, _, _, decisions = three_groups
+    page = page_of(many, decisions, tmp_path / "report.html")
+    assert "Every group was tested by itself" in page
+    assert "rules were tested in" not in page
+    assert "Risk under the alternative" not in page

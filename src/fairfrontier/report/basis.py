@@ -127,7 +127,7 @@ def learner(ff: FairFrontier) -> LearnerRecord:
             )
             for line in ff.learner_report_.candidates.to_dict("records")
         ),
-        sentences=tuple(explain_learner(quality, ff.groups_)),
+        sentences=tuple(explain_learner(quality, ff.groups_, ff.fit_.rules.name)),
         conditions=() if ff.fit_.diagnostics is None else tuple(ff.fit_.diagnostics.lines()),
     )
 

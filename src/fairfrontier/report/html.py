@@ -21,7 +21,7 @@ from .frame import plain
 from .joint_record import GroupsRecord, PairRecord
 from .origin import Settings
 from .record import Record
-from .sentences import CHIPS, CITATION, MEANINGS, MEANINGS_TOGETHER, REFERENCES, SETTINGS
+from .sentences import CHIPS, CITATION, REFERENCES, SETTINGS, meanings
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -51,7 +51,7 @@ def render(record: Record | GroupsRecord) -> str:
         scripts=scripts,
         policy=_policy(scripts),
         chips=CHIPS,
-        meanings=MEANINGS if two else MEANINGS_TOGETHER,
+        meanings=meanings(two, record.settings.rules),
         too_weak_points=TOO_WEAK,
         settings=_settings(record.settings),
         references=REFERENCES,

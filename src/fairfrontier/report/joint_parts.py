@@ -77,7 +77,7 @@ def make_groups_record(
         without_pairs=findings.without_pairs,
         sensitivity=audit.sensitivity,
         warnings=(),
-        limits=limits(len(ff.groups_)),
+        limits=limits(len(ff.groups_), ff.fit_.rules.name),
         versions=versions(),
     )
 

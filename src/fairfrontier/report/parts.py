@@ -79,7 +79,7 @@ def make_record(
         ban=ban(findings.ban),
         sensitivity=audit.sensitivity,
         warnings=(),
-        limits=limits(2),
+        limits=limits(2, ff.fit_.rules.name),
         versions=versions(),
     )
 
@@ -159,6 +159,7 @@ def witness(found: Witness, alpha: float) -> WitnessRecord:
     return WitnessRecord(
         directions=tuple(pair(q) for q in found.directions),
         shares=tuple(float(share) for share in found.shares),
+        changed=None if found.changed is None else str(found.changed),
         risk=pair(found.risk),
         gain=triple(found.gain),
         lower_bounds=(finite(low[0]), finite(low[1]), finite(low[2])),

@@ -29,7 +29,10 @@ class WitnessRecord:
     directions: Annotated[tuple[Pair, ...], Limits(minItems=1)]
     """Directions of the rules in the lottery."""
     shares: Annotated[tuple[Share, ...], Limits(minItems=1)]
-    """Share of people to whom each rule is applied."""
+    """Share of people to whom each rule is applied; of the people of the group that is `changed`, if one is."""
+    changed: str | None
+    """The group about which the alternative decides by a rule learned for it in this share of cases, while all else is
+    as now; null if it decides about all people by its rules."""
     risk: Pair
     """Its risks."""
     gain: Triple

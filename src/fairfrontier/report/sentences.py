@@ -24,36 +24,43 @@ CHIPS: Mapping[Verdict, str] = {
     "no-evidence": "no evidence",
     "not-comparable": "not comparable",
 }
-MEANINGS: Mapping[Verdict, str] = {
-    "lda-shown": "The test rejects that there is none: some rule based on the covariates used here is no worse for "
-    "either group and no less fair, and better in at least one of these respects.",
+_MEANINGS: Mapping[Verdict, str] = {
+    "lda-shown": "The test rejects that there is none: some rule based on the covariates used here{group} {better}.",
     "no-evidence": "The test does not reject that there is none. The data may be too few, or the learner too weak, to "
     "find an alternative that exists.",
-    "not-comparable": "No rule based on the covariates is estimated to have such risks. Either the learner is too "
-    "weak, or the algorithm uses information outside the covariates. This shows neither an alternative nor its "
-    "absence. A stronger learner, or the algorithm's own score as a covariate, may help.",
+    "not-comparable": "No rule based on the covariates{group} is estimated to have such risks. Either the learner is "
+    "too weak, or the algorithm uses information outside the covariates{group}. This shows neither an alternative "
+    "nor its absence. A stronger learner, or the algorithm's own score as a covariate, may help.",
 }
-MEANINGS_TOGETHER: Mapping[Verdict, str] = {
-    **MEANINGS,
-    "lda-shown": "The test rejects that there is none: some rule based on the covariates used here is no worse for any "
-    "group, and differences in risk are no wider.",
+_BETTER = {
+    True: "is no worse for either group and no less fair, and better in at least one of these respects",
+    False: "is no worse for any group, and differences in risk are no wider",
 }
-"""The same for more than two groups."""
+"""What an alternative is, for two groups and for more."""
+_SEEN: Mapping[str, str] = {"group-blind": "", "group-aware": " and the group"}
+"""What rules depend on beside the covariates."""
+
+
+def meanings(two: bool, rules: str) -> dict[Verdict, str]:
+    """What the verdicts mean, for two groups or more and by what rules may depend on."""
+    return {verdict: text.format(group=_SEEN[rules], better=_BETTER[two]) for verdict, text in _MEANINGS.items()}
+
+
 _LIMITS = (
     "Fairness here is a gap in expected loss (risk) between {several}groups. It is not a finding on selection rates, "
     "nor a legal finding.",
     "The outcome is taken at face value: it must be measured alike in {all} groups. If it is known only for people who "
     "were selected, or only for people who were not (selective labels), the risks here are not those of everyone.",
-    "Alternatives use the covariates listed below and nothing else. With other covariates other rules exist.",
+    "Alternatives use nothing but the covariates listed below{group}. With other covariates other rules exist.",
     "If an algorithm was trained on these very rows, its risks here are too low, and the comparison favours it. "
     "The rows do not show whether it was.",
 )
 
 
-def limits(n_groups: int) -> tuple[str, ...]:
-    """What an audit of so many groups does not show."""
+def limits(n_groups: int, rules: str) -> tuple[str, ...]:
+    """What an audit of so many groups does not show, by what rules may depend on."""
     words = {"several": "two ", "all": "both"} if n_groups == 2 else {"several": "", "all": "all"}
-    return tuple(text.format(**words) for text in _LIMITS)
+    return tuple(text.format(**words, group=_SEEN[rules]) for text in _LIMITS)
 
 
 SETTINGS = {
@@ -73,8 +80,11 @@ SETTINGS = {
     "clusters": "Clusters of rows",
     "random_state": "Seed",
 }
-TARGET = "how much being selected changes a person's loss, counted as zero in the other group"
-"""What a learner predicts for a group."""
+TARGET: Mapping[str, str] = {
+    "group-blind": "how much being selected changes a person's loss, counted as zero in the other group",
+    "group-aware": "how much being selected changes the loss of a person of this group",
+}
+"""What a learner predicts for a group, by what rules may depend on."""
 REFERENCES = (
     'Liu, Yiqi and Molinari, Francesca (2025): "Inference for an Algorithmic Fairness-Accuracy Frontier". The tests, '
     "the confidence sets and the distance.",
@@ -157,9 +167,9 @@ def explain_both_ways(first: Run, other: Run | None, name: str, alpha: float) ->
     return f"{way} {other.covariates.capitalize()}: {CHIPS[found.verdict]}, p-value {p_value}."
 
 
-def explain_learner(quality: pd.DataFrame, groups: Sequence[Label]) -> list[str]:
+def explain_learner(quality: pd.DataFrame, groups: Sequence[Label], rules: str) -> list[str]:
     """Say how well the learner predicts out of fold, group by group."""
-    lines = []
+    lines, target = [], TARGET[rules]
     for label in groups:
         own = quality[[group == label for group in quality["group"]]]
         known = own["r2"].dropna()
@@ -167,11 +177,11 @@ def explain_learner(quality: pd.DataFrame, groups: Sequence[Label]) -> list[str]
             continue
         r2 = float(known.median())
         how = (
-            f"predicts {TARGET}, no better than its mean"
+            f"predicts {target}, no better than its mean"
             if r2 <= 0.0
-            else f"explains {share_text(r2)} of the variation in {TARGET}"
+            else f"explains {share_text(r2)} of the variation in {target}"
         )
         lines.append(f"Group {label}: the learner {how} (median over folds).")
-    if lines:
+    if lines and rules == "group-blind":
         lines.append("This mixes how well the outcome is predicted and how well the group is.")
     return lines
