@@ -6,6 +6,11 @@ from scipy.optimize import linprog
 from support.populations import discrete_population
 
 from fairfrontier import FairFrontier
+from fairfrontier.errors import FewDrawsWarning
+from fairfrontier.frontier.box import box_of
+from fairfrontier.frontier.rule_class import GroupAware
+from fairfrontier.inference.ban.estimates import two_sides
+from fairfrontier.report.planes import slider
 
 SEEDS = range(4)
 
@@ -113,3 +118,46 @@ def test_predictions_for_other_groups_are_not_used():
         population.fit(FairFrontier(rules="group-aware", n_boot=19, random_state=0), nothing),
     )
     np.testing.assert_array_equal(one.feasible_set().vertices, other.feasible_set().vertices)
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_fairest_point_stays_in_the_box_where_predictions_disagree(seed):
+    """Predictions with the right sign and far too small for one group: it looks worse off by them, and is not."""
+    population = discrete_population(seed)
+    low, high = box(population)
+    better = int(np.argmin(low))
+    small = population.within * np.where(np.arange(2) == better, 1e-3, 1.0)
+    ff = population.fit(FairFrontier(rules="group-aware", n_boot=99, random_state=0), small)
+    plug_low = box_of(ff.fit_.plane().function.plug_in())[0]
+    R, _, F = ff.points_.to_numpy()[:, :2]
+    np.testing.assert_allclose(R, low, rtol=0, atol=1e-10)
+    assert (low - 1e-10 <= F).all()
+    assert (high + 1e-10 >= F).all()
+    assert ff.configuration_ == f"{ff.groups_[int(plug_low[1] < plug_low[0])]}-skewed"
+    curve = ff.frontier(n_points=3).points
+    assert (curve >= low - 1e-10).all()
+    names, _, seeing = two_sides(ff.fit_, (population.share * population.within)[None], small[None])
+    fair = seeing.risks[names.index("fairest")]
+    assert (fair >= low - 1e-10).all()
+    assert (fair <= high + 1e-10).all()
+    assert plug_low[better] > plug_low[1 - better]
+
+
+def test_a_group_that_does_not_count_is_decided_about_as_is_best_for_it():
+    q = np.array([[-1.0, 0.0], [-1.0, 1.2e-16], [0.0, -2.0], [-0.6, -0.8], [0.8, -0.6]])
+    expected = np.array([[-1.0, -1e-9], [-1.0, -1e-9], [-2e-9, -2.0], [-0.6, -0.8], [0.8, -0.6]])
+    np.testing.assert_array_equal(GroupAware().direction(q), expected)
+    ff = aware(discrete_population(0))
+    steps = slider(ff, ff.support_function_)
+    assert len({step.selection_rate for step in steps}) == 1
+    assert min(steps[0].selection_rate) > 0.0
+
+
+def test_too_few_draws_count_the_groups():
+    for n_groups in (2, 3):
+        population = discrete_population(0, n_groups=n_groups)
+        ff = population.fit(FairFrontier(rules="group-aware", n_boot=99, random_state=0), population.within)
+        several = {"all": np.ones(len(population.y)), "none": np.zeros(len(population.y)), "best": population.y}
+        with pytest.warns(FewDrawsWarning, match=f"99 draws are too few for {3 * n_groups} tests"):
+            ff.test_lda(several)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from .plane import U1, U2
-from .sets import BestPoints, Configuration, DrawnSet, FrontierCurve, configuration
+from .sets import BestPoints, Configuration, DrawnSet, FrontierCurve
 from .support import Arcs, Position, SupportFunction
 
 _DOWN = np.array([-1.0, -1.0])
@@ -29,25 +29,22 @@ def box_points(function: SupportFunction) -> BestPoints:
 
     If the group worse off at the corner is b, the fairest point has e_b as there and e_r as near to it as r's decisions
     can bring it. Which group that is, and whether r can reach it, is decided by the plug-in criterion, which does not
-    reuse the rows' outcomes.
+    reuse the rows' outcomes; it also decides the configuration. Where the estimates disagree with it, the fairest point
+    stays in the estimated box.
     """
     low, high = box_of(function.estimate)
     plug_low, plug_high = box_of(function.plug_in())
     worse = int(plug_low[1] >= plug_low[0])
     F, q_F, position = low.copy(), (U1, U2)[worse].copy(), "crosses"
     if plug_high[1 - worse] >= plug_low[worse]:
-        F[1 - worse] = low[worse]
+        F[1 - worse] = np.clip(low[worse], low[1 - worse], high[1 - worse])
     else:
         F[1 - worse] = high[1 - worse]
         q_F, position = (-_DIAGONAL, _DIAGONAL)[worse].copy(), ("below", "above")[worse]
     found: Position = position  # type: ignore[assignment]
-    return BestPoints(low, low.copy(), F, U1.copy(), U2.copy(), q_F, found, _skew(low, worse))
-
-
-def _skew(corner: FloatArray, worse: int) -> Configuration:
-    """Configuration of a box: the group with the lower risk at the corner is favoured, whatever one prefers."""
-    found = configuration(corner, corner)
-    return found if found != "balanced" else ("b-skewed", "r-skewed")[worse]
+    # the group with the lower risk at the corner is favoured, whatever one prefers
+    skews: tuple[Configuration, Configuration] = ("b-skewed", "r-skewed")
+    return BestPoints(low, low.copy(), F, U1.copy(), U2.copy(), q_F, found, skews[worse])
 
 
 def box_frontier(arcs: Arcs, points: BestPoints, tolerance: float, n_points: int) -> FrontierCurve:

@@ -38,7 +38,7 @@ class RuleClass(Protocol):
         ...
 
     def direction(self, q: FloatArray) -> FloatArray:
-        """Return the direction (G,) whose rule is deployed for a preference with direction ``q`` (G,)."""
+        """Return the directions (..., G) whose rules are deployed for preferences with directions ``q`` (..., G)."""
         ...
 
 
@@ -82,7 +82,8 @@ class GroupAware:
 
     def direction(self, q: FloatArray) -> FloatArray:
         """Give groups that do not count a weight so small that it decides ties only."""
-        beside: FloatArray = np.where(q == 0.0, -BESIDE * np.abs(q).max(), q)
+        least = BESIDE * np.abs(q).max(axis=-1, keepdims=True)
+        beside: FloatArray = np.where(np.abs(q) <= least, -least, q)
         return beside
 
 

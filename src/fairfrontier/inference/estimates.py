@@ -112,10 +112,11 @@ def _points_of_many(fit: Fit) -> pd.DataFrame:
 def labelled_configuration(fit: Fit) -> str:
     """Say whether the frontier is balanced or skewed, and towards which group."""
     first, second = fit.sample.groups.pair("The configuration of the frontier")
-    values = points_table(fit).to_numpy()[:, :2]
-    found = configuration(values[0], values[1])
-    if fit.rules.sees_group and found == "balanced":  # one corner, exactly on the line
+    if fit.rules.sees_group:  # one corner: on the line it would look balanced
         found = fit.plane().points.configuration
+    else:
+        values = points_table(fit).to_numpy()[:, :2]
+        found = configuration(values[0], values[1])
     return {"balanced": "balanced", "r-skewed": f"{first}-skewed", "b-skewed": f"{second}-skewed"}[found]
 
 

@@ -70,7 +70,7 @@ def lda_tests(
             f'method="{method}" is not one for rules that see the group, whose attainable risks have flat edges: '
             'choose "robust".',
         )
-    warn_of_few_draws(fit, level, len(algorithms.names))
+    warn_of_few_draws(fit, level, len(algorithms.names), capacity)
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
     drawing = fit.drawing(capacity)
@@ -155,9 +155,14 @@ def _check_lda(method: Method, directions: int | str | None, kinks: bool, capaci
     return check_n_directions(directions)
 
 
-def warn_of_few_draws(fit: Fit, alpha: float, n_tests: int) -> None:
-    """Warn if not even the smallest possible p-value is significant after adjusting for several tests."""
+def warn_of_few_draws(fit: Fit, alpha: float, n_tests: int, capacity: float | None = None) -> None:
+    """Warn if not even the smallest possible p-value is significant after adjusting for several tests.
+
+    Among rules that see the group, without a capacity, every test is one of each group.
+    """
     n_boot = fit.options.n_boot
+    if fit.rules.sees_group and capacity is None:
+        n_tests *= len(fit.sample.groups)
     smallest = n_tests / (1 + n_boot)
     if smallest > alpha:
         warnings.warn(

@@ -66,7 +66,7 @@ def slider(ff: FairFrontier, function: Attainable) -> tuple[RuleStep, ...]:
     """Rules between all weight on the first group and all on the second."""
     weights = np.linspace(0.0, 1.0, STEPS + 1)
     q = -np.column_stack([weights, 1.0 - weights])
-    q /= np.hypot(*q.T)[:, None]
+    q = ff.fit_.rules.direction(q / np.hypot(*q.T)[:, None])
     risks = function.estimate.support_set(q)
     y = function.scores.repeated(ff.sample_.y) if ff.loss_.binary_outcome else None
     return tuple(

@@ -142,7 +142,7 @@ def alternatives(
     return find_alternatives(
         halves.choosing,
         halves.evaluating,
-        _frontier_directions(halves.choosing),
+        fit.rules.direction(_frontier_directions(halves.choosing)),
         e,
         current,
         test=test,
@@ -161,7 +161,7 @@ def _among_groups(
     fit, s = deployment.fit, deployment.fit.sample
     a, folds = algorithms.decisions[0], folds_of(fit)
     rows, predictions, evaluated = _learned_halves(fit) if held_out else _in_one(fit)
-    weights, menus = menu_weights(len(s.groups)), []
+    weights, menus = -fit.rules.direction(-menu_weights(len(s.groups))), []
     for own, t in zip(rows, predictions, strict=True):
         taken, losses = s.take(own), fit.row_losses.take(own)
         part = predicted(taken, losses, t, fit.bounds.take(own), rules=fit.rules).rows

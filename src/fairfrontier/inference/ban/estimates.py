@@ -125,11 +125,13 @@ def _seeing(fit: Fit, within: FloatArray, names: Sequence[str]) -> _Rules:
         smallest = fit.group_means(rows.l0 + own * _chances(fit, own < 0.0))
         largest = fit.group_means(rows.l0 + own * _chances(fit, own > 0.0))
         worse = int(smallest[1] >= smallest[0])
-        if largest[1 - worse] >= smallest[worse]:
-            rules.points[FAIREST] = [(low, np.tile(unit[worse], (2, 1)))]
-        else:
-            high = rules.add(rows.of(_chances(fit, own > 0.0)))
+        high = rules.add(rows.of(_chances(fit, own > 0.0)))
+        ends = [fit.group_means(rules.losses[k])[1 - worse] for k in (low, high)]
+        level = fit.group_means(rules.losses[low])[worse]
+        if largest[1 - worse] < smallest[worse] or level > ends[1]:
             rules.points[FAIREST] = [(low, np.diag(unit[worse])), (high, np.diag(unit[1 - worse]))]
+        elif level >= ends[0]:  # otherwise the estimates disagree on who is worse off, and the corner is fairest
+            rules.points[FAIREST] = [(low, np.tile(unit[worse], (2, 1)))]
     return rules
 
 

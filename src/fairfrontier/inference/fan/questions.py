@@ -11,6 +11,7 @@ from ...data.reading import Label
 from ...fit import Fit, predicted
 from ...frontier.criteria import CriteriaRows
 from ..aware.joint import aware_joint_evidence
+from ..questions import warn_of_few_draws
 from .evidence import joint_evidence
 from .result import JointLDATests, judge_jointly
 
@@ -40,6 +41,7 @@ def joint_lda_tests(
         )
         found.append(evidence)
     if fit.rules.sees_group:
+        warn_of_few_draws(fit, fit.level(alpha), len(algorithms.names))
         found = aware_joint_evidence(fit, algorithms.decisions, found, folds, code)
     return judge_jointly(
         algorithms.names,
