@@ -13,6 +13,7 @@ from fairfrontier.bootstrap.means import draw_group_means
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import InputError
 from fairfrontier.inference.aware.groups import smallest_elsewhere
+from fairfrontier.inference.p_values import p_value
 
 X, y, group = make_liu_molinari(1200, design="skewed", random_state=5)
 y, group = np.asarray(y), np.asarray(group)
@@ -151,6 +152,20 @@ def test_the_smallest_risk_is_that_of_other_folds():
             for g in range(3)
         ]
         assert found[k] == int(np.argmin(risks))
+
+
+def test_a_fold_chooses_only_groups_that_it_has():
+    loss, codes = np.array([0.5, 0.1, 0.6, 0.2, 0.5]), np.array([0, 1, 0, 1, 0])
+    folds = np.array([1, 2, 1, 2, 2])  # group 1 has the smaller risk, and is in fold 2 only
+    assert smallest_elsewhere(loss, codes, np.ones(5), folds).tolist() == [0, 0]
+    weightless = np.array([1.0, 0.0, 1.0, 1.0, 1.0])
+    assert smallest_elsewhere(loss, codes, weightless, np.array([1, 1, 2, 2, 2])).tolist() == [0, 0]
+
+
+def test_what_is_not_a_number_shows_nothing():
+    assert p_value(np.full(99, np.nan), np.nan) == 1.0
+    assert p_value(np.zeros(99), np.nan) == 1.0
+    assert p_value(np.append(np.nan, np.zeros(98)), 1.0) > 0.01
 
 
 @pytest.fixture(scope="module")

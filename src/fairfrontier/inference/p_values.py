@@ -43,9 +43,12 @@ def kappa(n: int) -> float:
 
 
 def count_reaching(draws: FloatArray, statistic: FloatArray | float, scale: float = 0.0) -> IntArray:
-    """Number of draws (along the first axis) at or above the statistic, differences by rounding aside."""
+    """Number of draws (along the first axis) at or above the statistic, differences by rounding aside.
+
+    Where anything is not a number, nothing is shown: all draws count.
+    """
     size = np.maximum(scale, np.maximum(np.abs(statistic), np.abs(draws).max(axis=0)))
-    reaching: IntArray = np.count_nonzero(draws >= statistic - ROUNDING * size, axis=0)
+    reaching: IntArray = np.count_nonzero(~(draws < statistic - ROUNDING * size), axis=0)
     return reaching
 
 

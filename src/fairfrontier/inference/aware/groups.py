@@ -2,7 +2,8 @@
 
 Decisions about one group do not touch the risks of the others. So an alternative exists if some group whose risk
 exceeds the smallest can be improved: a lottery between the algorithm and a better rule for that group alone lowers its
-risk a little, leaves all other risks as they are, and does not widen the range. (Besides, where all groups have exactly
+risk a little, leaves all other risks as they are, and does not widen the range. The alternative is the algorithm with
+other decisions about that group; it uses what the algorithm uses, which may be more than the covariates. (Besides, where all groups have exactly
 the same risk, all of them might be improved by the same amount; that case is not looked for.)
 
 For each group g two one-sided tests on the rows, with rules held that other folds have learned:
@@ -121,7 +122,10 @@ def own_rules(fit: Fit) -> OwnRules:
 
 
 def smallest_elsewhere(losses: FloatArray, group: IntArray, weight: FloatArray, folds: IntArray) -> IntArray:
-    """Group (F,) with the smallest risk outside each fold, for folds numbered as in ``np.unique(folds)``."""
+    """Group (F,) with the smallest risk outside each fold, for folds numbered as in ``np.unique(folds)``.
+
+    Only groups that have any weight inside the fold are chosen, because their risk is estimated there.
+    """
     numbers = np.unique(folds)
     n_groups = int(group.max()) + 1
     chosen = np.empty(len(numbers), dtype=np.intp)
@@ -129,7 +133,9 @@ def smallest_elsewhere(losses: FloatArray, group: IntArray, weight: FloatArray, 
         other = folds != number
         total = np.bincount(group[other], weight[other], n_groups)
         sums = np.bincount(group[other], (weight * losses)[other], n_groups)
-        chosen[k] = int(np.argmin(np.divide(sums, total, out=np.full(n_groups, np.inf), where=total > 0.0)))
+        inside = np.bincount(group[~other], weight[~other], n_groups)
+        usable = (total > 0.0) & (inside > 0.0)
+        chosen[k] = int(np.argmin(np.divide(sums, total, out=np.full(n_groups, np.inf), where=usable)))
     return chosen
 
 

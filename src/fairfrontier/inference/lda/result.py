@@ -256,6 +256,11 @@ class LDATest(LDAAnswer):
             f"Shown: some rule based on the covariates used here{basis} is no worse for either group and no less "
             "fair, and better in at least one of these respects."
         )
+        if self.by_group:
+            shown = (
+                "Shown: other decisions about one group alone, all else as now, would lower its risk without widening "
+                "the gap; the risk of the other group stays as it is."
+            )
         return [shown, *([] if (w := self.witness) is None else _describe(w, self.groups, self.alpha))]
 
     def learner_sentences(self) -> list[str]:
