@@ -281,7 +281,7 @@ PICTURED = {
         "DistanceIntervals",
     ],
     *["FairestPoint", "SupportBand", "PointTests", "BestPointTests", "GroupSkewTest", "BestPointsSet", "BestPoints"],
-    *["LDATest", "LDATests", "Alternatives", "Restriction"],
+    *["LDATest", "LDATests", "Alternatives", "Restriction", "BanCost"],
 }
 
 
