@@ -10,7 +10,8 @@ from fairfrontier.errors import FewDrawsWarning
 from fairfrontier.frontier.box import box_of
 from fairfrontier.frontier.rule_class import GroupAware
 from fairfrontier.inference.ban.estimates import two_sides
-from fairfrontier.report.planes import slider
+from fairfrontier.inference.estimates import drawn
+from fairfrontier.report.planes import picture, slider
 
 SEEDS = range(4)
 
@@ -152,6 +153,20 @@ def test_a_group_that_does_not_count_is_decided_about_as_is_best_for_it():
     steps = slider(ff, ff.support_function_)
     assert len({step.selection_rate for step in steps}) == 1
     assert min(steps[0].selection_rate) > 0.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_selection_rates_on_the_edge_are_those_of_its_lotteries(seed):
+    population = discrete_population(seed)
+    ff = aware(population)
+    low, high = box(population)
+    own = population.within[np.arange(len(population.y)), 1 - population.group]
+    for point in picture(ff.support_function_, drawn(ff.fit_), None).frontier:
+        for k, label in enumerate((1, 0)):
+            member = population.group == label
+            best, worst = (np.average(sign[member], weights=population.weight[member]) for sign in (own < 0, own > 0))
+            share = (point.risk[k] - low[k]) / (high[k] - low[k])
+            assert point.selection_rate[k] == pytest.approx((1.0 - share) * best + share * worst, abs=1e-6)
 
 
 def test_too_few_draws_count_the_groups():

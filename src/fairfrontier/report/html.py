@@ -51,7 +51,7 @@ def render(record: Record | GroupsRecord) -> str:
         scripts=scripts,
         policy=_policy(scripts),
         chips=CHIPS,
-        meanings=meanings(two, record.settings.rules),
+        meanings=meanings(two, record.settings.rules, record.settings.capacity),
         too_weak_points=TOO_WEAK,
         settings=_settings(record.settings),
         references=REFERENCES,

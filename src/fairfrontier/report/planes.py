@@ -11,6 +11,7 @@ from ..data.groups import by_group
 from ..frontier.attainable import Attainable
 from ..frontier.plane import clip_polygon
 from ..frontier.sets import DrawnSet
+from ..frontier.support import SupportFunction
 from ..inference.regions import FrontierRegion
 from .basis import finite, pair, polygon
 from .frame import ContradictionRecord, CurvePoint, Picture, Point, RuleStep
@@ -54,7 +55,7 @@ def picture(function: Attainable, shape: DrawnSet, region: FrontierRegion | None
             CurvePoint(
                 risk=pair(point.round(8)),
                 direction=pair(q.round(8)),
-                selection_rate=_by_group(function, _chances(function, q)),
+                selection_rate=_by_group(function, _chances_at(function, point, q)),
             )
             for point, q in zip(shape.curve, shape.directions[shape.frontier], strict=True)
         ),
@@ -85,6 +86,21 @@ def _rule_step(function: Attainable, weight: float, q: FloatArray, risk: FloatAr
         false_positive_rate=None if y is None else _by_group(function, chances, y == 0),
         false_negative_rate=None if y is None else _by_group(function, 1.0 - chances, y == 1),
     )
+
+
+def _chances_at(function: Attainable, point: FloatArray, q: FloatArray) -> FloatArray:
+    """Chances (n,) of being selected at a point of the frontier with direction ``q``.
+
+    Points on the edge of a box have the same direction; there a group has a lottery between best and worst decisions.
+    """
+    if not isinstance(function, SupportFunction) or not function.scores.sees_group:
+        return _chances(function, q)
+    ends = np.array([[-1.0, -1.0], [1.0, 1.0]])
+    low, high = function.estimate.support_set(ends)
+    share = np.clip((point - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)[function.scores.group]
+    best, worst = (_chances(function, end) for end in ends)
+    chances: FloatArray = (1.0 - share) * best + share * worst
+    return chances
 
 
 def _chances(function: Attainable, q: FloatArray) -> FloatArray:

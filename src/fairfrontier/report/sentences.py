@@ -41,9 +41,18 @@ _SEEN: Mapping[str, str] = {"group-blind": "", "group-aware": " and the group"}
 """What rules depend on beside the covariates."""
 
 
-def meanings(two: bool, rules: str) -> dict[Verdict, str]:
+_ABOUT_ONE_GROUP = (
+    "The test rejects that there is none: other decisions about one group, by a rule based on the covariates used "
+    "here, would lower its risk. All else stays as now, and differences in risk get no wider."
+)
+
+
+def meanings(two: bool, rules: str, capacity: float | None) -> dict[Verdict, str]:
     """What the verdicts mean, for two groups or more and by what rules may depend on."""
-    return {verdict: text.format(group=_SEEN[rules], better=_BETTER[two]) for verdict, text in _MEANINGS.items()}
+    said = {verdict: text.format(group=_SEEN[rules], better=_BETTER[two]) for verdict, text in _MEANINGS.items()}
+    if rules == "group-aware" and capacity is None:
+        said["lda-shown"] = _ABOUT_ONE_GROUP
+    return said
 
 
 _LIMITS = (
@@ -51,7 +60,7 @@ _LIMITS = (
     "nor a legal finding.",
     "The outcome is taken at face value: it must be measured alike in {all} groups. If it is known only for people who "
     "were selected, or only for people who were not (selective labels), the risks here are not those of everyone.",
-    "Alternatives use nothing but the covariates listed below{group}. With other covariates other rules exist.",
+    "Alternatives use nothing but the covariates listed below{group}{kept}. With other covariates other rules exist.",
     "If an algorithm was trained on these very rows, its risks here are too low, and the comparison favours it. "
     "The rows do not show whether it was.",
 )
@@ -60,7 +69,8 @@ _LIMITS = (
 def limits(n_groups: int, rules: str) -> tuple[str, ...]:
     """What an audit of so many groups does not show, by what rules may depend on."""
     words = {"several": "two ", "all": "both"} if n_groups == 2 else {"several": "", "all": "all"}
-    return tuple(text.format(**words, group=_SEEN[rules]) for text in _LIMITS)
+    kept = ", and for decisions that stay as now what the algorithm uses" if rules == "group-aware" else ""
+    return tuple(text.format(**words, group=_SEEN[rules], kept=kept) for text in _LIMITS)
 
 
 SETTINGS = {

@@ -3,8 +3,9 @@
 Decisions about one group do not touch the risks of the others. So an alternative exists if some group whose risk
 exceeds the smallest can be improved: a lottery between the algorithm and a better rule for that group alone lowers its
 risk a little, leaves all other risks as they are, and does not widen the range. The alternative is the algorithm with
-other decisions about that group; it uses what the algorithm uses, which may be more than the covariates. (Besides, where all groups have exactly
-the same risk, all of them might be improved by the same amount; that case is not looked for.)
+other decisions about that group; it uses what the algorithm uses, which may be more than the covariates. (Besides,
+where all groups have exactly the same risk, all of them might be improved by the same amount; that case is not looked
+for.)
 
 For each group g two one-sided tests on the rows, with rules held that other folds have learned:
 
