@@ -12,6 +12,7 @@ from fairfrontier import FairFrontier
 from fairfrontier.data.checks import check_n_directions
 from fairfrontier.errors import InputError, NotFittedError
 
+pytestmark = pytest.mark.filterwarnings("ignore::fairfrontier.errors.SmallSampleWarning")  # of the bands of few rows
 N = 300
 DATA = rows(N, 0)
 COIN = np.random.default_rng(0).integers(0, 2, N).astype(float)

@@ -35,7 +35,8 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "too-many-groups": "More groups are present than can be compared: mostly two, some tests take more.",
         "missing-group": "A rule that sees the group was asked to decide without it. Pass `sensitive_features=`.",
         "unknown-group": "A group label is not usable or not present in the data.",
-        "group-too-small": "A group has too few rows for the number of folds.",
+        "group-too-small": "A group has too few rows for the number of folds, or fewer than two groups are as large as "
+        "asked for.",
         "constant-outcome": "The outcome has a single value, so there is nothing to predict.",
         "outcome-not-binary": "The loss needs a 0/1 outcome and the outcome is something else.",
         "non-finite": "A number is infinite or not a number where it must be finite.",

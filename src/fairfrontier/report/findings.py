@@ -148,7 +148,7 @@ def ask(
     before_each()
     skew = ff.test_group_skew()
     before_each()
-    ban = None if ff.nuisance_.external else ff.cost_of_ban()
+    ban = None if ff.nuisance_.external or ff.fit_.sequence is not None else ff.cost_of_ban()
     before_each()
     return Findings(
         capacity=capacity,
