@@ -57,8 +57,8 @@ def _again(fit: Fit, learner: Learner | None) -> FloatArray:
         raise InputError(
             "bad-option",
             f"What a ban of the group costs takes a second fit of the learner {fit.nuisance.learner!r}, which is not "
-            'made on sequential folds: fit without folds="sequential", or with a learner that models the group, such as '
-            "'factored-logit'.",
+            'made on sequential folds: fit without folds="sequential", or with a learner that models the group, such '
+            "as 'factored-logit'.",
         )
     seeds = child_seeds(child_seeds(fit.seeds.learning, 5)[4], len(folds))  # the first four serve the cross-fitting
     layers = [
