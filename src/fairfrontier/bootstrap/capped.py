@@ -52,6 +52,12 @@ class CappedContext:
         draws = self._draw(np.vstack([directions] * 2), nobody, np.repeat(np.eye(2), k, axis=0), priced=False)
         return RuleDraws(draws.h_hat.reshape(2, k).T, draws.h.reshape(-1, 2, k).transpose(0, 2, 1))
 
+    def draw_with_rules(
+        self, directions: FloatArray, losses: FloatArray, along: FloatArray, menu: FloatArray
+    ) -> tuple[Draws, RuleDraws]:
+        """Return `draw` of ``directions`` and `draw_rules` of ``menu``."""
+        return self.draw(directions, losses, along=along), self.draw_rules(menu)
+
     def _draw(self, directions: ArrayLike, losses: FloatArray, along: ArrayLike | None, *, priced: bool) -> Draws:
         check_draws(self.n_boot)
         q, function = check_directions(directions), self.function

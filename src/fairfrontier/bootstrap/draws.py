@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -147,6 +147,12 @@ class Drawing(Protocol):
         """Draw the risks of the rules of ``directions`` (K, 2), which are held."""
         ...
 
+    def draw_with_rules(
+        self, directions: FloatArray, losses: FloatArray, along: FloatArray, menu: FloatArray
+    ) -> tuple[Draws, RuleDraws]:
+        """Return `draw` of ``directions`` with rules held, and `draw_rules` of ``menu``."""
+        ...
+
     def exact(self) -> DrawingContext:
         """Return the exact sweep, for procedures that need every direction; refuse where there is none."""
         ...
@@ -188,9 +194,20 @@ class DrawingContext:
 
     def draw_rules(self, directions: FloatArray) -> RuleDraws:
         """Draw the risks of the rules of ``directions`` (K, 2), which are held."""
-        k = len(directions)
-        draws = self.draw(np.vstack([directions] * 2), hold_rules=True, along=np.repeat(np.eye(2), k, axis=0))
-        return RuleDraws(draws.h_hat.reshape(2, k).T, draws.h.reshape(-1, 2, k).transpose(0, 2, 1))
+        return self.draw_with_rules(np.empty((0, 2)), None, np.empty((0, 2)), directions)[1]
+
+    def draw_with_rules(
+        self, directions: FloatArray, losses: FloatArray | None, along: FloatArray, menu: FloatArray
+    ) -> tuple[Draws, RuleDraws]:
+        """Return `draw` of ``directions`` with rules held, and `draw_rules` of ``menu``, by drawing weights once."""
+        k, m = len(directions), len(menu)
+        axes = np.repeat(np.eye(2), m, axis=0)
+        both = self.draw(np.vstack([directions, menu, menu]), losses, hold_rules=True, along=np.vstack([along, axes]))
+        draws = replace(
+            both, directions=both.directions[:k], h_hat=both.h_hat[:k], h=np.ascontiguousarray(both.h[:, :k])
+        )
+        risks, drawn = both.h_hat[k:].reshape(2, m).T, both.h[:, k:].reshape(-1, 2, m).transpose(0, 2, 1)
+        return draws, RuleDraws(risks, drawn)
 
     def exact(self) -> DrawingContext:
         """Return itself: every direction is known."""

@@ -150,12 +150,14 @@ def lda_evidence(
     function = context.function
     setting = prepare(function, losses, fixed)
     blocks = setting.blocks
-    draws = context.draw(blocks.rules, setting.losses, hold_rules=True, along=blocks.along)
     variance = added_variance(function, blocks.rules, n_folds)
-    drawn = Drawn(draws, np.einsum("ki,kij,kj->k", blocks.along, variance, blocks.along))
+    added = np.einsum("ki,kij,kj->k", blocks.along, variance, blocks.along)
     if setting.improvable:
         menu = menu_directions()
-        drawn = replace(drawn, rules=context.draw_rules(menu), rules_added=added_variance(function, menu, n_folds))
+        draws, rules = context.draw_with_rules(blocks.rules, setting.losses, blocks.along, menu)
+        drawn = Drawn(draws, added, rules, added_variance(function, menu, n_folds))
+    else:
+        drawn = Drawn(context.draw(blocks.rules, setting.losses, hold_rules=True, along=blocks.along), added)
     published: list[PaperParts] | list[None] = [None] * len(setting.risks)
     if method == "paper":
         published = paper_parts(context.exact(), losses, setting.risks, directions, kinks)
