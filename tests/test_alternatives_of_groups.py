@@ -186,6 +186,8 @@ def test_searches_that_cannot_be(ff):
     refused(
         "bad-option", "`test` is about other decisions", lambda: ff.alternatives(IN_USE, test=ff.test_lda(1 - IN_USE))
     )
+    gaps = ff.test_lda(IN_USE, reference=ff.groups_[0])
+    refused("bad-option", "`test` is about gaps to group", lambda: ff.alternatives(IN_USE, test=gaps))
     refused("bad-option", "must be a result of `test_lda`", lambda: ff.alternatives(IN_USE, test="lda"))
     refused("bad-risks", r"\(k, 3\) or \(3,\)", lambda: ff.alternatives(IN_USE).choose(nearest=[0.1, 0.2]))
     found = ff.alternatives(IN_USE, n=4)

@@ -20,6 +20,7 @@ from .learners import (
     Component,
     FittedLearner,
     GroupPrediction,
+    Learner,
     Prediction,
     TrainingRows,
     child_seeds,
@@ -178,18 +179,7 @@ def cross_fit(
         for component in (components if learner.tunes_once and not sequential else ())
     ]
     places = [(repetition, k) for repetition in range(len(fold)) for k in range(first, fold[repetition].max() + 1)]
-    fit_tasks = [
-        Task(
-            learner,
-            component,
-            fold[repetition] == k,
-            f"repetition {repetition + 1} of {len(fold)}, fold {k} of {fold[repetition].max()}, "
-            f"{shown_component(component, sample)}",
-            train=fold[repetition] < k if sequential else None,
-        )
-        for repetition, k in places
-        for component in components
-    ]
+    fit_tasks = _fit_tasks(sample, learner, fold, places, sequential=sequential)
     steps = Steps(progress, len(tuning_tasks) + len(fit_tasks))
     tuned = list(steps.run(tuning_tasks, rows, child_seeds(tune_seed, len(tuning_tasks)), {}, n_jobs))
     tuning = dict(zip(components, tuned, strict=True)) if tuned else {}
@@ -404,6 +394,24 @@ def rotate(pairs: FloatArray, jitter: float, rng: np.random.Generator) -> FloatA
     cos, sin = np.cos(angle), np.sin(angle)
     r, b = pairs[..., 0], pairs[..., 1]
     return np.stack([cos * r - sin * b, sin * r + cos * b], axis=-1)
+
+
+def _fit_tasks(
+    sample: Sample, learner: Learner, fold: IntArray, places: list[tuple[int, int]], *, sequential: bool
+) -> list[Task]:
+    """One task for every repetition and fold in ``places`` and every component of the learner."""
+    return [
+        Task(
+            learner,
+            component,
+            fold[repetition] == k,
+            f"repetition {repetition + 1} of {len(fold)}, fold {k} of {fold[repetition].max()}, "
+            f"{shown_component(component, sample)}",
+            train=fold[repetition] < k if sequential else None,
+        )
+        for repetition, k in places
+        for component in learner.components(len(sample.groups))
+    ]
 
 
 def _check_jitter(jitter: float, sample: Sample) -> float:

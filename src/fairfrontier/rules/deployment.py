@@ -21,6 +21,7 @@ from ..frontier.sets import configuration, frontier_angles
 from ..frontier.support import group_means
 from ..inference.fan.menu import group_menu, menu_weights
 from ..inference.fan.questions import folds_of
+from ..inference.fan.result import JointLDATest
 from ..inference.lda.answer import LDAAnswer
 from ..inference.lda.result import LDATest
 from ..learning.cross_fitting import cross_fit, fit_on_all
@@ -188,6 +189,12 @@ def _check_test(test: LDAAnswer, fit: Fit, algorithms: Algorithms, capacity: flo
     """Refuse a test that is not about this algorithm, its groups and this capacity."""
     if not isinstance(test, LDAAnswer):
         raise InputError("bad-option", f"`test` must be a result of `test_lda` for one algorithm, got {shown(test)}.")
+    if isinstance(test, JointLDATest) and test.reference is not None:
+        raise InputError(
+            "bad-option",
+            f"`test` is about gaps to group {test.reference}, and alternatives are sought by the range of all groups' "
+            "risks: give a test without `reference`, or leave it out.",
+        )
     risk = fit.group_means(fit.row_losses.of(algorithms.decisions[0]))
     same = np.allclose(test.risk, risk, rtol=1e-9, atol=1e-12 * float(np.abs(risk).max()))
     if test.groups != fit.sample.groups.labels or test.capacity != capacity or not same:
