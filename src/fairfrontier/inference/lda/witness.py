@@ -56,9 +56,13 @@ def forms(risk: FloatArray, e_star: FloatArray) -> FloatArray:
 
 def gains_of(values: FloatArray) -> FloatArray:
     """Gains (..., 3), or bounds of them, from those of the six forms: in the gap the maximum over s of min over v."""
-    gap = np.maximum(values[..., 2:4].min(axis=-1), values[..., 4:6].min(axis=-1))
-    result: FloatArray = np.concatenate([values[..., :2], gap[..., None]], axis=-1)
-    return result
+    return np.stack(_gain_columns(np.moveaxis(values, -1, 0)), axis=-1)
+
+
+def _gain_columns(values: FloatArray) -> list[FloatArray]:
+    """The three gains from the six forms, which are in the first axis."""
+    in_gap = np.maximum(np.minimum(values[2], values[3]), np.minimum(values[4], values[5]))
+    return [values[0], values[1], in_gap]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +132,12 @@ def largest_smallest(values: FloatArray) -> tuple[Mixture, float]:
     All pairs and shares 0, 0.1, ..., 1 are looked at; single rules win ties.
     """
     first, second = np.triu_indices(len(values))
+    of_first, of_second = values.T[:, first], values.T[:, second]
     best, found = -np.inf, (0, 0, 1.0)
     rounding = STILL * float(np.abs(values).max())
     for share in np.linspace(1.0, 0.0, N_SHARES):
-        worst = gains_of(share * values[first] + (1.0 - share) * values[second]).min(axis=1)
+        gain_r, gain_b, in_gap = _gain_columns(share * of_first + (1.0 - share) * of_second)
+        worst = np.minimum(np.minimum(gain_r, gain_b), in_gap)
         k = int(np.argmax(worst))
         if worst[k] > best + rounding:
             best, found = float(worst[k]), (int(first[k]), int(second[k]), float(share))
