@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from support.fan_cases import ZERO, generators, one_case
 
-from fairfrontier.frontier.criteria import RuleValuer, risk_rows, slacks, stand
+from fairfrontier.frontier.criteria import risk_rows
 from fairfrontier.frontier.fan import range_fan, reference_fan
+from fairfrontier.frontier.rule_values import RuleValuer, slacks
+from fairfrontier.frontier.standing import stand
 from fairfrontier.inference.fan.cells import Refinement, cut_cells
 
 SIZES = [2, 3, 4, 5]
@@ -151,7 +153,7 @@ def test_slacks_against_plain_sums(case, reference):
                 part = [mean(loss[inside & (group == k)], w[inside & (group == k)]) for k in (g, h)]
                 total += weight[inside].sum() / weight.sum() * (part[0] - part[1])
             width.append(total)
-        p, q = at[:n_groups], at[n_groups:]
+        p, q = at[:n_groups], at[n_groups:-n_groups]  # no ratio, so nothing turns
         return p @ (own - new) + q @ np.concatenate([own, width])
 
     units = np.arange(n) if clusters is None else clusters
@@ -201,7 +203,7 @@ def test_cells_fill_their_cones_and_are_tested_at_all_corners(n_groups):
         for j in range(n_groups):
             at = cells.corners[cells.members[k, j]]
             gain = cells.values.gain[cells.rules[k]]
-            assert found.value[k, j] == pytest.approx(at[:n_groups] @ gain + at[n_groups:] @ standing.theta)
+            assert found.value[k, j] == pytest.approx(at[:n_groups] @ gain + at[n_groups:-n_groups] @ standing.theta)
     assert (cells.own_slacks(predicted=True).t >= -1e-9).all() or standing.theta[-1] < np.ptp(standing.theta[:-1])
 
 

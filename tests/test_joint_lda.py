@@ -14,6 +14,7 @@ from support.refusals import refused
 from fairfrontier import FairFrontier
 from fairfrontier.errors import FairFrontierWarning
 from fairfrontier.frontier.criteria import risk_rows
+from fairfrontier.frontier.fan import by_group
 from fairfrontier.inference.fan.cells import Refinement, cut_cells
 from fairfrontier.inference.fan.evidence import all_round, joint_evidence, standing_of
 from fairfrontier.inference.fan.forms import direction_forms, draw_largest
@@ -85,8 +86,8 @@ def test_evidence_against_its_cells_and_plain_means(reference):
     rows, folds, (group, y, t, _, _) = rows_of(n, n_groups)
     a = np.where(np.random.default_rng(2).random(n) < 0.3, 1.0 - best_rule(group, t, n_groups), 0.5)
     how = Refinement(150)
-    found = joint_evidence(rows, a, folds, reference=reference, refinement=how, n_draws=500, seed=SEED)
-    fan, standing = standing_of(rows, a, folds, reference)
+    found = joint_evidence(rows, a, folds, aims=by_group(n_groups, reference), refinement=how, n_draws=500, seed=SEED)
+    fan, standing = standing_of(rows, a, folds, by_group(n_groups, reference))
     cells = cut_cells(rows, standing, fan, how)
     slack = cells.slacks()
     assert found.p_value == pytest.approx(stats.norm.sf((slack.value / slack.error).min()))

@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import linprog
 
-from fairfrontier.frontier.criteria import CriteriaRows, stand
+from fairfrontier.frontier.criteria import CriteriaRows
 from fairfrontier.frontier.fan import range_fan, reference_fan
+from fairfrontier.frontier.standing import stand
 from fairfrontier.inference.fan.cells import Refinement, cut_cells
 
 ZERO = 1e-9

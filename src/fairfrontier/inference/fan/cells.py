@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import BoolArray, FloatArray, IntArray
-from ...frontier.criteria import CriteriaRows, RuleValuer, RuleValues, Slacks, Standing, slacks
+from ...frontier.criteria import CriteriaRows
 from ...frontier.fan import Fan
+from ...frontier.rule_values import RuleValuer, RuleValues, Slacks, slacks
+from ...frontier.standing import Standing
 
 EVEN = (0.2, 0.8)
 """Where at most an edge is cut, so that cells do not degenerate."""
@@ -41,7 +43,7 @@ class Refinement:
 class Cells:
     """Cells of a fan, with the rules valued on the way.
 
-    ``corners`` (C, 2 J + V) and the best ``own`` rule (C,) at each, by position in ``values``; ``members`` (N, J): the
+    ``corners`` (C, 3 J + V) and the best ``own`` rule (C,) at each, by position in ``values``; ``members`` (N, D): the
     corners of each cell, ``rules`` (N,): its rule. ``loss``: standard errors
     by which the weakest slack of the cells' rules falls short of the weakest of the corners' own rules, as predicted;
     ``finished``: whether no cell is left to cut.
@@ -57,7 +59,7 @@ class Cells:
     finished: bool
 
     def slacks(self, *, predicted: bool = False) -> Slacks:
-        """Slacks (N, J) of each cell's rule at its corners."""
+        """Slacks (N, D) of each cell's rule at its corners."""
         rules = np.broadcast_to(self.rules[:, None], self.members.shape)
         return slacks(self.values, self.standing, rules, self.corners[self.members], predicted=predicted)
 
@@ -72,11 +74,11 @@ class _Mesh:
     def __init__(self, rows: CriteriaRows, standing: Standing, fan: Fan, n_jobs: int | None) -> None:
         self.value, self.standing, self.n = RuleValuer(rows, standing, n_jobs), standing, rows.n_criteria
         self.values: RuleValues | None = None
-        spanning = np.hstack([fan.directions, fan.rooms])
+        spanning = fan.spanning
         self.corners, self.own = np.empty((0, spanning.shape[1])), np.empty(0, dtype=np.intp)
         self.own_t = np.empty(0)
         self.halves: dict[tuple[int, int], int] = {}
-        self.members, self.rules = np.empty((0, self.n), dtype=np.intp), np.empty(0, dtype=np.intp)
+        self.members, self.rules = np.empty((0, fan.cones.shape[1]), dtype=np.intp), np.empty(0, dtype=np.intp)
         self.t, self.short = np.empty(0), np.empty(0)
         self._add_corners(spanning)
         self._add_cells(fan.cones, None)
@@ -105,7 +107,7 @@ class _Mesh:
         at = self.corners[members]
         middle = self._value(at.mean(axis=1)[:, : self.n])
         choice = np.column_stack([middle, self.own[members], *([] if inherited is None else [inherited])])
-        shape = (*choice.shape, self.n)
+        shape = (*choice.shape, members.shape[1])
         t = slacks(
             self.table,
             self.standing,
@@ -145,7 +147,7 @@ class _Mesh:
 
     def _longest_edges(self, cells: IntArray) -> tuple[IntArray, IntArray]:
         """The edge (i, j) of each cell with the largest (p_i - p_j)'(gain of i's rule - gain of j's), predicted."""
-        i, j = np.triu_indices(self.n, 1)
+        i, j = np.triu_indices(self.members.shape[1], 1)
         first, second = self.members[cells][:, i], self.members[cells][:, j]
         p, gain = self.corners[:, : self.n], self.table.predicted[self.own]
         length = np.einsum("...j,...j->...", p[first] - p[second], gain[first] - gain[second])

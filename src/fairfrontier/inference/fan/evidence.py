@@ -1,4 +1,4 @@
-"""Evidence on alternatives that are no worse for any of several groups and have no wider a range of risks.
+"""Evidence on alternatives that make no criterion worse, such as the risk of any of several groups and their range.
 
 The robust test over the fan: every cell has a rule, chosen by predictions, whose slack is tested one-sidedly at every
 corner of the cell. The p-value is the largest of all. Slacks are means of rows with rules held, so each has a normal
@@ -8,6 +8,7 @@ by the bootstrap would cost a thousand passes and estimate the same variance.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
@@ -17,15 +18,18 @@ from scipy import stats
 
 from ...arrays import FloatArray, IntArray
 from ...data.result import PlainDict, Result, plain_items
-from ...frontier.criteria import STILL, CriteriaRows, Standing, slacks, stand
-from ...frontier.fan import Fan, range_fan, reference_fan
+from ...frontier.criteria import STILL, CriteriaRows
+from ...frontier.fan import Aims, Fan
+from ...frontier.fan import by_group as risks_by_group
+from ...frontier.rule_values import slacks
+from ...frontier.standing import Standing, stand
 from ..aware.groups import GroupTest
 from .cells import Cells, Refinement, cut_cells
 from .forms import direction_forms, draw_largest
 from .witness import JointWitness, find_witness
 
 BUDGET = {2: 2_000, 3: 4_000, 4: 12_000, 5: 24_000}
-"""Rules that are valued at most, by number of groups."""
+"""Rules that are valued at most, by number of generators of a cone: for the risks of groups that of groups."""
 MOST_DIRECTIONS = 700
 """Directions at most in which an algorithm is compared with what is attainable."""
 
@@ -34,18 +38,21 @@ MOST_DIRECTIONS = 700
 class JointEvidence(Result):
     """What the data say about alternatives to one algorithm for all groups together, whatever the level.
 
-    ``risk`` (K,) of the groups and the ``widths`` that must not grow: the range of the risks, or the gap of each group
-    to the reference, as estimated by differences chosen on other folds. The test is decided at net ``weights`` (K,) of
-    the groups by the ``slack`` of a rule with its ``standard_error``. ``n_rules`` rules in ``n_cells`` cells were
-    tested; ``loss`` is what cells cost, in standard errors, as predicted; ``finished``: whether more cells were of no
-    use, rather than the budget spent. ``gain``, ``gain_error`` and ``gain_weights`` (K,): the smallest estimated gain
-    of a best rule in a weighted mean of the risks, as predicted. ``best_p_value`` (K,): that the algorithm is no better
-    for a group than the learner's best rule for it.
+    ``risk`` (K,) of the groups, and the ``criteria`` (J,) that are compared, the risks themselves unless others were
+    asked for. ``widths`` that must not grow: the range of the risks, or the gap of each group to the reference, as
+    estimated by differences chosen on other folds. The test is decided at net ``weights`` (J,) of the criteria by the
+    ``slack`` of a rule with its ``standard_error``. ``n_rules`` rules in ``n_cells`` cells were tested; ``loss`` is
+    what cells cost, in standard errors, as predicted; ``finished``: whether more cells were of no
+    use, rather than the budget spent. ``gain``, ``gain_error`` and ``gain_weights`` (A,): the smallest estimated gain
+    of a best rule in a weighted mean of the risks, as predicted; of the A criteria that must not be higher, one for
+    each group or one overall. ``best_p_value`` (A,): that the algorithm is no better for a group than the learner's
+    best rule for it.
     ``by_group``: among rules that see the group, the tests of single groups, on which the p-value then rests; there is
     then no ``witness``, and ``weights`` are those of the group that decides.
     """
 
     risk: FloatArray
+    criteria: FloatArray
     widths: FloatArray
     slack: float
     standard_error: float
@@ -72,6 +79,7 @@ class JointEvidence(Result):
     def _facts(self) -> dict[str, object]:
         return {
             "risk": self.risk,
+            "criteria": self.criteria,
             "widths": self.widths,
             "slack": self.slack,
             "standard_error": self.standard_error,
@@ -94,12 +102,17 @@ class JointEvidence(Result):
         return max(0.0, self.gain + float(stats.norm.isf(alpha)) * self.gain_error)
 
 
+ByGroup = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""From people's chances of selection (n,) to the groups' risks and selection rates (K,)."""
+
+
 def joint_evidence(
     rows: CriteriaRows,
     decisions: FloatArray,
     folds: IntArray,
     *,
-    reference: int | None = None,
+    aims: Aims | None = None,
+    by_group: ByGroup | None = None,
     refinement: Refinement | None = None,
     n_draws: int = 1000,
     seed: np.random.SeedSequence,
@@ -107,21 +120,25 @@ def joint_evidence(
 ) -> JointEvidence:
     """Test one algorithm with ``decisions`` (n,) in the order of the sample.
 
-    ``folds`` (n,): each estimates the width chosen on the others; ``reference``: code of the group to which no gap may
-    widen, instead of the range. ``n_draws`` of the largest of several normal variables, for feasibility and bounds.
+    ``folds`` (n,): each estimates the width chosen on the others; ``aims``: what must not get worse, by default the
+    risk of any group and their range; ``by_group`` is needed where the criteria are others than the groups' risks.
+    ``n_draws`` of the largest of several normal variables, for feasibility and bounds.
     """
-    fan, standing = standing_of(rows, decisions, folds, reference)
-    n = rows.n_criteria
-    cells = cut_cells(rows, standing, fan, refinement or Refinement(BUDGET.get(n, max(BUDGET.values()))), n_jobs)
+    aims = risks_by_group(rows.n_criteria) if aims is None else aims
+    fan, standing = standing_of(rows, decisions, folds, aims)
+    n, budget = rows.n_criteria, BUDGET.get(fan.cones.shape[1], max(BUDGET.values()))
+    cells = cut_cells(rows, standing, fan, refinement or Refinement(budget), n_jobs)
     found = cells.slacks()
     weakest = np.unravel_index(int(found.t.argmin()), found.t.shape)
     weights = cells.corners[cells.members[weakest]][:n]
     size = float(np.abs(weights).sum())
-    at_units = slacks(cells.values, standing, cells.own[:n], cells.corners[:n])
-    gain, gain_error, gain_weights = _smallest_gain(cells, n)
+    single = slice(aims.lower)
+    at_units = slacks(cells.values, standing, cells.own[single], cells.corners[single])
+    gain, gain_error, gain_weights = _smallest_gain(cells, aims)
     feasibility_t, feasibility_p = _feasibility(rows, standing, n_draws, seed)
     return JointEvidence(
-        risk=standing.theta[:n],
+        risk=standing.theta[:n] if by_group is None else by_group(decisions)[0],
+        criteria=standing.theta[:n],
         widths=standing.theta[n:],
         slack=float(found.value[weakest]) / size,
         standard_error=float(found.error[weakest]) / size,
@@ -137,23 +154,24 @@ def joint_evidence(
         n_cells=len(cells.rules),
         loss=cells.loss,
         finished=cells.finished,
-        witness=find_witness(rows, standing, fan, cells, n_draws, seed),
+        witness=find_witness(rows, standing, fan, cells, by_group, n_draws=n_draws, seed=seed),
     )
 
 
 def standing_of(
-    rows: CriteriaRows, decisions: FloatArray, folds: IntArray, reference: int | None
+    rows: CriteriaRows, decisions: FloatArray, folds: IntArray, aims: Aims | None = None
 ) -> tuple[Fan, Standing]:
-    """The fan of an algorithm, in the order of its estimated risks, and where the algorithm stands."""
-    criteria = rows.by_criterion(rows.values(decisions[rows.row]))
-    fan = range_fan(criteria) if reference is None else reference_fan(criteria, reference)
-    return fan, stand(rows, decisions, fan.widths, folds)
+    """The fan of an algorithm, in the order of its estimated criteria, and where the algorithm stands."""
+    aims = risks_by_group(rows.n_criteria) if aims is None else aims
+    standing = stand(rows, decisions, aims.widths, folds)
+    return aims.fan(standing.theta), standing
 
 
-def _smallest_gain(cells: Cells, n: int) -> tuple[float, float, FloatArray]:
+def _smallest_gain(cells: Cells, aims: Aims) -> tuple[float, float, FloatArray]:
     """The gain of a best rule in a mean of the risks with weights >= 0, at the corner with the least by prediction."""
-    p, q = cells.corners[:, :n], cells.corners[:, n:]
-    among = np.flatnonzero((p >= 0.0).all(axis=1) & (q == 0.0).all(axis=1))
+    a = aims.lower
+    p, others = cells.corners[:, :a], cells.corners[:, a:]
+    among = np.flatnonzero((p >= 0.0).all(axis=1) & (others == 0.0).all(axis=1))
     size = p[among].sum(axis=1)
     predicted = slacks(cells.values, cells.standing, cells.own[among], cells.corners[among], predicted=True)
     k = int((predicted.value / size).argmin())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
-from ...frontier.criteria import STILL, CriteriaRows, Standing
+from ...frontier.criteria import STILL, CriteriaRows
+from ...frontier.standing import Standing
 
 BLOCK = 2_000_000
 """Numbers held at a time."""

@@ -14,7 +14,8 @@ from itertools import combinations_with_replacement, permutations
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
-from ...frontier.criteria import STILL, CriteriaRows, Standing
+from ...frontier.criteria import STILL, CriteriaRows
+from ...frontier.standing import Standing
 from .evidence import standing_of
 from .forms import BLOCK, blocks_of, gains_of_rules
 
@@ -116,7 +117,6 @@ def group_menu(
     own = by_rule.reshape(-1, covariance.shape[0])
     errors = np.sqrt(np.maximum(np.einsum("fd,df->f", own, covariance @ own.T), 0.0))
     errors[errors <= STILL * float(np.abs(standing.theta).max())] = 0.0
-    widths = np.where(fan.rooms[:, n:].any(axis=1), fan.rooms[:, n:].argmax(axis=1), -1)
     of_risks = np.zeros((m, n))
     for r in range(m):  # risk = theta - gain
         for g in range(n):
@@ -130,7 +130,7 @@ def group_menu(
         agreement=sums.agreement,
         forms=forms,
         errors=errors.reshape(m, -1),
-        widths=widths,
+        widths=fan.width_of,
         largest=_largest(own, covariance, errors, n_draws, seed),
     )
 

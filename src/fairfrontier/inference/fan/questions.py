@@ -10,6 +10,7 @@ from ...data.groups import MOST_TOGETHER, MOST_WITH_REFERENCE, check_reference, 
 from ...data.reading import Label
 from ...fit import Fit, predicted
 from ...frontier.criteria import CriteriaRows
+from ...frontier.fan import by_group
 from ..aware.joint import aware_joint_evidence
 from ..questions import warn_of_few_draws
 from .evidence import joint_evidence
@@ -34,7 +35,7 @@ def joint_lda_tests(
             rows,
             a,
             folds,
-            reference=code,
+            aims=by_group(len(groups), code),
             n_draws=fit.options.n_boot,
             seed=fit.seeds.drawing,
             n_jobs=fit.options.n_jobs,

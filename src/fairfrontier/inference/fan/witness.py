@@ -1,15 +1,18 @@
-"""A rule, or mixture, that improves on an algorithm for all groups: chosen by predictions, judged by outcomes."""
+"""A rule, or mixture, that improves on an algorithm in all criteria: chosen by predictions, judged by outcomes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linprog
 
-from ...arrays import FloatArray
-from ...frontier.criteria import STILL, CriteriaRows, Standing
+from ...arrays import FloatArray, IntArray
+from ...frontier.criteria import STILL, CriteriaRows
 from ...frontier.fan import Fan
+from ...frontier.rule_values import turned
+from ...frontier.standing import Standing
 from ..lda.witness import Alternative
 from .cells import Cells
 from .forms import draw_largest
@@ -22,30 +25,32 @@ SMALL_SHARE = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class JointWitness(Alternative):
-    """An alternative for several groups, with what the data say about it.
+    """An alternative for any criteria, with what the data say about it.
 
-    ``directions`` (L, K) and ``shares`` (L,): the rules of the mixture, each best for these weights of the groups, and
-    how often each is used. ``risk`` and ``selection_rate`` (K,) by group. ``slack`` (M,), ``error`` (M,) and their
-    joint ``draws`` (B,), the largest error in standard errors: of the gain in each group's risk first, then of every
-    difference that must not exceed a width. ``widths`` (M,) says which width each of them belongs to, -1 for a risk.
+    ``directions`` (L, J) and ``shares`` (L,): the rules of the mixture, each best for these weights of the criteria,
+    and how often each is used. ``risk`` and ``selection_rate`` (K,) by group, and the ``criteria`` (J,) compared.
+    ``slack`` (M,), ``error`` (M,) and their joint ``draws`` (B,), the largest error in standard errors: of the gain in
+    each criterion that must not be higher first, such as each group's risk, then of every difference that must not
+    exceed a width. ``widths`` (M,) says which width each of them belongs to, -1 for a single criterion.
     """
 
     directions: FloatArray
     shares: FloatArray
     risk: FloatArray
+    criteria: FloatArray
     selection_rate: FloatArray
     slack: FloatArray
     error: FloatArray
-    widths: FloatArray
+    widths: IntArray
     draws: FloatArray
 
     @property
     def gain(self) -> FloatArray:
-        """Estimated gains (K + V,): in each group's risk, then in each width."""
+        """Estimated gains (A + V,): in each group's risk, or what else must not be higher, then in each width."""
         return self._smallest(self.slack)
 
     def lower_bounds(self, alpha: float) -> FloatArray:
-        """Lower confidence bounds (K + V,) for all gains together, of level 1 - alpha.
+        """Lower confidence bounds (A + V,) for all gains together, of level 1 - alpha.
 
         The rule is chosen by predictions of other folds, not by its gains; that it is looked at only where the test
         rejected is not accounted for.
@@ -69,9 +74,19 @@ class JointWitness(Alternative):
 
 
 def find_witness(
-    rows: CriteriaRows, standing: Standing, fan: Fan, cells: Cells, n_draws: int, seed: np.random.SeedSequence
+    rows: CriteriaRows,
+    standing: Standing,
+    fan: Fan,
+    cells: Cells,
+    by_group: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None = None,
+    *,
+    n_draws: int,
+    seed: np.random.SeedSequence,
 ) -> JointWitness:
-    """Choose the mixture of the corners' own rules whose smallest predicted slack is largest, and judge it."""
+    """Choose the mixture of the corners' own rules whose smallest predicted slack is largest, and judge it.
+
+    ``by_group`` gives the groups' risks and selection rates where these are not the criteria and their shares.
+    """
     own = np.unique(cells.own)
     own = own[np.linspace(0, len(own) - 1, min(len(own), MOST_RULES)).astype(int)]
     shares = _best_mixture(fan, standing.theta, cells.values.predicted[own])
@@ -86,19 +101,23 @@ def find_witness(
     influence = rows.by_unit(gain - rows.share * gains[rows.which])
     # slack_m = room_m'theta + p_m'gain
     slack = fan.rooms @ standing.theta + fan.directions @ gains
-    by_unit = standing.influence @ fan.rooms.T + influence @ fan.directions.T
+    rooms = turned(fan.rooms, fan.turns, standing.theta[:n] - gains)
+    by_unit = standing.influence @ rooms.T + influence @ fan.directions.T
     covariance = by_unit.T @ by_unit
     error = np.sqrt(np.diag(covariance))
-    widths = np.where(fan.rooms[:, n:].any(axis=1), fan.rooms[:, n:].argmax(axis=1), -1)
-    rates = rows.by_criterion(rows.share * chances[at])
+    criteria, rates = standing.theta[:n] - gains, rows.by_criterion(rows.share * chances[at])
+    risk = criteria
+    if by_group is not None:
+        risk, rates = by_group(rows.by_person(chances))
     return JointWitness(
         directions=directions,
         shares=shares,
-        risk=standing.theta[:n] - gains,
+        risk=risk,
+        criteria=criteria,
         selection_rate=rates,
         slack=slack,
         error=np.where(error > STILL * float(np.abs(standing.theta).max()), error, 0.0),
-        widths=widths,
+        widths=fan.width_of,
         draws=draw_largest(covariance, n_draws, seed),
     )
 

@@ -1,0 +1,114 @@
+"""Where an algorithm stands: its criteria, and the widths that alternatives must not exceed, chosen on other folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from .criteria import CriteriaRows
+from .fan import Ratio, Width
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where an algorithm stands: its criteria and widths, theta (J + V,), with their influences.
+
+    ``decisions`` (n,) in the order of the rows; ``influence`` (m, J + V) of the units on theta, ``covariance`` of
+    theta; ``shares`` (m, J) of the units in the criteria.
+    """
+
+    decisions: FloatArray
+    theta: FloatArray
+    influence: FloatArray
+    covariance: FloatArray
+    shares: FloatArray
+
+
+def stand(rows: CriteriaRows, decisions: FloatArray, widths: Sequence[Width], folds: IntArray) -> Standing:
+    """Estimate criteria and widths of an algorithm with ``decisions`` (n,) in the order of the sample.
+
+    A range is the largest of some differences, so its plug-in estimate is biased upwards. Here each fold estimates
+    the difference that is largest on the *other* folds: on average it is never larger than the range. In the same way
+    a ratio is that of criteria chosen on other folds, never smaller than the ratio of the smallest to the largest.
+    ``folds`` (n,), in the order of the sample, keep the rows of a cluster together.
+    """
+    a = decisions[rows.row]
+    value = rows.values(a)
+    criteria = rows.by_criterion(value)
+    influence = rows.by_unit(value - rows.share * criteria[rows.which])
+    estimates, own = _estimate_widths(rows, value, widths, folds[rows.row])
+    both = np.hstack([influence, own])
+    theta = np.concatenate([criteria, estimates])
+    return Standing(a, theta, both, both.T @ both, rows.by_unit(rows.share))
+
+
+class _FoldMeans(NamedTuple):
+    """Means (F, J) of the criteria in each fold and in all the others, and the folds' ``size`` (F,)."""
+
+    own: FloatArray
+    other: FloatArray
+    size: FloatArray
+
+    def usable(self, fold: int, criteria: Sequence[int]) -> bool:
+        """Whether a fold and the others know these criteria."""
+        at = list(criteria)
+        return bool(np.isfinite(self.own[fold, at] + self.other[fold, at]).all())
+
+
+def _estimate_widths(
+    rows: CriteriaRows, value: FloatArray, widths: Sequence[Width], folds: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Widths (V,), each from the criteria that each fold's others choose, and influences (m, V)."""
+    n, at = rows.n_criteria, rows.entry_rows
+    names, code = np.unique(folds, return_inverse=True)
+    place = code[at] * n + rows.which
+    sums, parts = (
+        np.bincount(place, x, minlength=len(names) * n).reshape(-1, n) for x in (value, rows.share)
+    )  # by fold and criterion
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean, other = sums / parts, (sums.sum(axis=0) - sums) / (parts.sum(axis=0) - parts)
+    size = np.bincount(code, rows.mass, minlength=len(names)).astype(np.float64)
+    means = _FoldMeans(mean, other, size)
+    estimates, influences = np.zeros(len(widths)), np.zeros((len(rows.unit_stops) - 1, len(widths)))
+    for v, width in enumerate(widths):
+        if not isinstance(width, tuple):
+            estimates[v] = width
+            continue
+        estimates[v], slope = _ratio(means, width) if isinstance(width, Ratio) else _largest(means, width)
+        scaled = np.divide(slope, parts, out=np.zeros_like(slope), where=parts > 0.0).ravel()[place]
+        centred = scaled * (value - rows.share * np.nan_to_num(mean).ravel()[place])
+        influences[:, v] = rows.by_unit(centred).sum(axis=1)
+    return estimates, influences
+
+
+def _largest(means: _FoldMeans, pairs: Sequence[tuple[int, int]]) -> tuple[float, FloatArray]:
+    """The mean over folds of the difference that is largest on the others, and its slopes (F, J)."""
+    slope = np.zeros_like(means.own)
+    for f in range(len(slope)):
+        usable = [pair for pair in pairs if means.usable(f, pair)]
+        if usable:
+            g, h = max(usable, key=lambda pair: means.other[f, pair[0]] - means.other[f, pair[1]])
+            slope[f, g], slope[f, h] = means.size[f], -means.size[f]
+    return _sum(slope, means), slope
+
+
+def _ratio(means: _FoldMeans, ratio: Ratio) -> tuple[float, FloatArray]:
+    """Mean over folds of the criterion smallest on the others over that of the largest, and its slopes (F, J)."""
+    low, high = np.zeros_like(means.own), np.zeros_like(means.own)
+    for f in range(len(low)):
+        usable = [g for g in ratio.members if means.usable(f, [g])]
+        if usable:
+            low[f, min(usable, key=lambda g: means.other[f, g])] = means.size[f]
+            high[f, max(usable, key=lambda g: means.other[f, g])] = means.size[f]
+    smallest, largest = _sum(low, means), _sum(high, means)
+    found = smallest / largest
+    slope: FloatArray = (low - found * high) / largest
+    return found, slope
+
+
+def _sum(slope: FloatArray, means: _FoldMeans) -> float:
+    return float(np.where(slope != 0.0, slope * np.nan_to_num(means.own), 0.0).sum())
