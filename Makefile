@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test browser lint kernels docs slow coverage mutants test-oldest bench table1 figure5 clean always
+.PHONY: help demo test browser lint kernels docs slow coverage mutants test-oldest bench release-check table1 figure5 clean always
 
 help:
 	@echo "make demo   audit two scores of a generated hospital, leave a report in demo-output/"
@@ -17,6 +17,7 @@ help:
 	@echo "make lint   ruff, mypy, import directions"
 	@echo "make slow   the Monte Carlo checks and long fuzzing (hours)"
 	@echo "make coverage, make mutants, make test-oldest: how much the tests see, and with old libraries"
+	@echo "make release-check  build the package, install it in an empty environment, run the demo from there"
 	@echo "make table1 the paper's Monte Carlo study (hours; may be stopped, goes on where it was); make figure5"
 	@echo "make clean  remove .venv and everything generated"
 
@@ -97,6 +98,15 @@ figure5: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m benchmarks
 
+# What users would get: the built package alone, in an environment without this directory.
+release-check: $(READY)
+	@rm -rf dist .venv-release
+	@$(BIN)/python -m hatchling build
+	@$(PYTHON) -m venv .venv-release
+	@.venv-release/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[report,plots,files]"
+	@cd dist && ../.venv-release/bin/fairfrontier --version && ../.venv-release/bin/fairfrontier demo --out demo
+	@test -s dist/demo/report.html && rm -rf .venv-release dist/demo && ls dist
+
 clean:
-	@rm -rf $(VENV) .venv-oldest docs-output .coverage .mutation demo-output example-output build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .venv-oldest .venv-release docs-output .coverage .mutation demo-output example-output build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
