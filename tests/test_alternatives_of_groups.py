@@ -13,7 +13,7 @@ from support.refusals import refused
 from fairfrontier import FairFrontier
 from fairfrontier.errors import FairFrontierWarning, NotShownWarning
 from fairfrontier.frontier.criteria import risk_rows
-from fairfrontier.inference.fan.evidence import standing_of
+from fairfrontier.inference.fan.forms import standing_of
 from fairfrontier.inference.fan.menu import MOST_RULES, group_menu, menu_weights
 from fairfrontier.rules.group_alternatives import improving_rules
 
@@ -43,8 +43,8 @@ def test_menu_by_loops(n_groups, clustered):
     a = (rng.random(n) < 0.5).astype(float)
     rows = risk_rows(y, 1.0 - 2.0 * y, t, group, weight, clusters=clusters)
     weights = menu_weights(n_groups)[::9]
-    menu = group_menu(rows, a, folds, weights, n_draws=400, seed=SEED)
     fan, standing = standing_of(rows, a, folds, None)
+    menu = group_menu(rows, fan, standing, weights, n_draws=400, seed=SEED)
     share = np.array([weight[group == g].sum() for g in range(n_groups)]) / weight.sum()
     loss, units = y + a * (1 - 2 * y), np.arange(n) if clusters is None else clusters
     for k, p in enumerate(weights):
@@ -83,7 +83,7 @@ def test_bounds_hold_together_in_samples_with_known_risks():
         rule = (t.sum(axis=1) < 0).astype(float)
         a = np.where(rng.random(800) < 0.3, 1 - rule, rule)
         rows = risk_rows(y, 1.0 - 2.0 * y, t, group, np.ones(800))
-        menu = group_menu(rows, a, np.arange(800) % 4, WEIGHTS, n_draws=200, seed=SEED)
+        menu = group_menu(rows, *standing_of(rows, a, np.arange(800) % 4, None), WEIGHTS, n_draws=200, seed=SEED)
         now, then = TRUE
         gain = np.column_stack([now - then, np.ptp(now) - np.ptp(then, axis=1)])
         held.append((menu.lower_bounds(0.05) <= gain + 1e-12).all())
@@ -168,7 +168,8 @@ def test_nothing_improves_on_what_is_out_of_reach(ff):
 
 def test_rules_are_not_chosen_twice_and_ends_are_among_them():
     rows = risk_rows(*_small())
-    menu = group_menu(rows, np.full(60, 0.5), np.arange(60) % 3, menu_weights(3), n_draws=99, seed=SEED)
+    fan, standing = standing_of(rows, np.full(60, 0.5), np.arange(60) % 3, None)
+    menu = group_menu(rows, fan, standing, menu_weights(3), n_draws=99, seed=SEED)
     chosen = improving_rules(menu, 5)
     assert len(np.unique(menu.risks[chosen], axis=0)) == len(chosen)
     assert (menu.gains[chosen] > 0).all()

@@ -12,7 +12,10 @@ from fairfrontier import FairFrontier
 from fairfrontier.bootstrap.means import draw_group_means
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import InputError
+from fairfrontier.frontier.fan import range_fan, reference_fan
 from fairfrontier.inference.aware.groups import smallest_elsewhere
+from fairfrontier.inference.fan.menu import smallest_slacks
+from fairfrontier.inference.fan.witness import known_slacks
 from fairfrontier.inference.p_values import p_value
 
 X, y, group = make_liu_molinari(1200, design="skewed", random_state=5)
@@ -200,14 +203,70 @@ def test_several_groups_are_tested_by_themselves(three_groups):
     assert test.p_value == pytest.approx(min(1.0, 3 * min(found.p_value for found in test.evidence.by_group)))
     words = test.summary()
     assert "may see the group" in words
-    assert test.witness is None
     assert "cells" not in words
-    assert "some of the decisions about group 0" in words
+    share = test.witness.shares[0]
+    assert f"{share:.0%} of the decisions about group 0 by a rule learned for it, all else as now" in words
     assert "decisions about one group" in many.alternatives(decisions, test=test).summary()
     assert many.test_lda(best).verdict == "no-evidence"
     to_one = many.test_lda(decisions, reference=1).evidence.by_group
     assert to_one[1].p_value_excess == 1.0  # the reference does not exceed itself
     assert to_one[2].excess == pytest.approx(loss[three == 0].mean() - loss[three == 1].mean(), abs=1e-12)
+
+
+def test_the_witness_of_several_groups_changes_one_of_them(three_groups):
+    """Risks, gains, errors and joint bounds, written out with means of rows."""
+    many, three, best, decisions = three_groups
+    test = many.test_lda(decisions)
+    w, labels = test.witness, [2, 1, 0]
+    share = w.shares[0]
+    assert (w.changed, w.directions.tolist()) == (0, [[0.0, 0.0, 1.0]])
+    mixed = np.where(three == 0, share * best + (1 - share) * decisions, decisions)
+    now, then = (np.array([(a != y)[three == g].mean() for g in labels]) for a in (decisions, best))
+    other = np.where([False, False, True], share * then + (1 - share) * now, now)
+    np.testing.assert_allclose(w.risk, other, atol=1e-12)
+    np.testing.assert_allclose(w.selection_rate, [mixed[three == g].mean() for g in labels], atol=1e-12)
+    np.testing.assert_allclose(w.gain[:3], now - other, atol=1e-12)
+    width = test.evidence.widths[0]
+    assert w.gain[3] == pytest.approx(max(width - np.ptp(other), now[2] - other[2]), abs=1e-12)
+    difference = ((decisions != y).astype(float) - (best != y))[three == 0]
+    error = share * difference.std() / np.sqrt(len(difference))
+    assert w.error[2] == pytest.approx(error, rel=1e-9)
+    reach = np.quantile(w.largest, 0.95, method="inverted_cdf")
+    assert reach > 1.8  # more than a single bound needs
+    bounds = w.lower_bounds(0.05)
+    np.testing.assert_allclose(bounds[:3], [0.0, 0.0, w.gain[2] - reach * error], atol=1e-12)
+    assert bounds[3] <= w.gain[3]
+    assert w.confirmed(0.05) == bool(bounds[2] > 0.0 and bounds[3] >= 0.0)
+    assert (w.intervals(0.05)[:, 0] <= w.gain).all()
+    assert (w.gain <= w.intervals(0.05)[:, 1]).all()
+    assert test.to_dict()["witness"]["changed"] == "0"
+    # to a reference its own gap shrinks, and the gap of the other group stays as it is
+    to_one = many.test_lda(decisions, reference=1)
+    w, gap = to_one.witness, to_one.evidence.widths[1]
+    assert w.changed == 0
+    left = w.shares[0] * then[2] + (1 - w.shares[0]) * now[2]
+    assert w.gain[4] == pytest.approx(max(gap - abs(left - now[1]), now[2] - left), abs=1e-12)
+    assert 0.0 <= w.gain[3] < 0.01
+
+
+@pytest.mark.parametrize("reference", [None, 0])
+def test_bounds_of_a_changed_group_hold_whenever_those_of_the_slacks_do(reference):
+    """What is known of slacks when one group's risk falls is true of all risks, and never asks for more."""
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        now = rng.integers(0, 5, 4) / 4 if rng.random() < 0.5 else rng.random(4)
+        changed = int(rng.integers(1, 4))
+        gain = np.where(np.arange(4) == changed, rng.normal(), 0.0)
+        fan = range_fan(now) if reference is None else reference_fan(now, reference)
+        theta = np.concatenate([now, fan.width(now)])
+        slack = fan.rooms @ theta + fan.directions @ gain
+        widths = np.where(fan.rooms[:, 4:].any(axis=1), fan.rooms[:, 4:].argmax(axis=1), -1)
+        moves = np.sign(fan.directions[:, changed]).astype(int)
+        np.testing.assert_allclose(known_slacks(slack, widths, moves), slack, atol=1e-12)
+        bounds = known_slacks(slack - rng.exponential(size=len(slack)), widths, moves)
+        assert (bounds <= slack + 1e-12).all()
+        truth = np.append(gain, fan.width(now) - fan.width(now - gain))
+        np.testing.assert_allclose(smallest_slacks(slack, widths), truth, atol=1e-12)
 
 
 def page_of(fitted, decisions, path):
@@ -233,4 +292,6 @@ def test_a_report_of_several_groups_speaks_of_no_cells(three_groups, tmp_path):
     page = page_of(many, decisions, tmp_path / "report.html")
     assert "Every group was tested by itself" in page
     assert "rules were tested in" not in page
-    assert "Risk under the alternative" not in page
+    assert "Risk under the alternative" in page
+    share = many.test_lda(decisions).witness.shares[0]
+    assert f"The alternative is {100 * share:.0f}% of the decisions about 0 by a rule learned for it" in page

@@ -16,8 +16,8 @@ from fairfrontier.errors import FairFrontierWarning
 from fairfrontier.frontier.criteria import risk_rows
 from fairfrontier.frontier.fan import by_group
 from fairfrontier.inference.fan.cells import Refinement, cut_cells
-from fairfrontier.inference.fan.evidence import all_round, joint_evidence, standing_of
-from fairfrontier.inference.fan.forms import direction_forms, draw_largest
+from fairfrontier.inference.fan.evidence import all_round, joint_evidence
+from fairfrontier.inference.fan.forms import direction_forms, draw_largest, standing_of
 
 SEED = np.random.SeedSequence(4)
 pytestmark = pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
@@ -110,8 +110,12 @@ def test_evidence_against_its_cells_and_plain_means(reference):
         others = [g for g in range(n_groups) if g != reference]
         gaps = [abs(risk[g] - risk[reference]) for g in others]
         np.testing.assert_allclose(w.gain[n_groups:], found.widths - gaps, atol=1e-12)
-    difference = (loss - other)[group == 0]
-    assert w.error[0] == pytest.approx(difference.std() / np.sqrt(len(difference)), rel=1e-9)
+    # errors of a mixture are mixtures of the errors of its rules
+    errors = []
+    for p in w.directions:
+        difference = (loss - y - (t @ (p / mu) < 0.0) * (1 - 2 * y))[group == 0]
+        errors.append(difference.std() / np.sqrt(len(difference)))
+    assert w.error[0] == pytest.approx(w.shares @ errors, rel=1e-9)
     assert (w.lower_bounds(0.05) < w.gain).all()
     assert (w.lower_bounds(0.01) <= w.lower_bounds(0.05)).all()
     # what bounds gains, and who is better off than with the learner's best rule

@@ -7,13 +7,13 @@ from support.hostile import useless
 from fairfrontier import FairFrontier
 from fairfrontier.bootstrap.draws import DrawingContext
 from fairfrontier.bootstrap.weights import RandomWeights
+from fairfrontier.frontier.dependence import added_variance, disagreement_factor
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.regret import GRID, regret_of_repetitions
 from fairfrontier.frontier.support import build_support_function, make_scores, stack_repetitions
 from fairfrontier.inference.best_points import best_point_tests
 from fairfrontier.inference.distance.crossing import drawn_shares
 from fairfrontier.inference.distance.estimates import fairest_evidence
-from fairfrontier.inference.lda.dependence import added_variance, disagreement_factor
 from fairfrontier.inference.learned import allows_for_learning, correct, draw_learned
 from fairfrontier.inference.points import frontier_process, point_tests
 

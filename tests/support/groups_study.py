@@ -25,7 +25,8 @@ from scipy.special import expit, softmax
 
 from fairfrontier.frontier.criteria import risk_rows
 from fairfrontier.inference.fan.cells import Refinement, cut_cells
-from fairfrontier.inference.fan.evidence import BUDGET, standing_of
+from fairfrontier.inference.fan.evidence import BUDGET
+from fairfrontier.inference.fan.forms import standing_of
 from support.study_store import KEYS, run_replications
 
 DESIGNS = ("apart", "alike", "tied")

@@ -21,7 +21,7 @@ STILL = 1e-12
 
 
 class CriteriaRows(NamedTuple):
-    """Rows as the sums read them, the rows of one unit side by side.
+    """Rows as the sums read them, the rows of one unit side by side, and within it those of one person.
 
     ``row`` (n,): positions in the sample; ``unit_stops`` (m + 1,): where the rows of each unit begin and end;
     ``entry_stops`` (n + 1,): the entries of each row, one for each criterion to which it contributes: ``which`` (E,),
@@ -115,7 +115,8 @@ def criteria_rows(
     order, sizes = np.arange(n), np.ones(n, dtype=np.intp)
     if n > n_people or clusters is not None:
         units = np.tile(np.arange(n_people) if clusters is None else clusters, n // n_people)
-        order, sizes = np.argsort(units, kind="stable"), np.unique(units, return_counts=True)[1]
+        order = np.lexsort((order % n_people, units))
+        sizes = np.unique(units, return_counts=True)[1]
     person = order % n_people
     counts = np.column_stack([own.weight > 0.0 for own in criteria])
     entry, which = np.nonzero(counts)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from numba import njit
 
 from ..arrays import FloatArray, IntArray
 from .criteria import STILL, CriteriaRows
+from .criteria_kernels import sum_rules, sum_selected
 from .standing import Standing
 
 
@@ -22,7 +22,8 @@ class RuleValues:
 
     ``directions`` (R, J): each rule selects the rows x with p'vector(x) < 0, which is best for p by the predictions;
     ``gain`` (R, J): c* - c, estimated; ``predicted`` (R, J): the same by the predictions alone; ``covariance``
-    (R, J, J) of the gains and ``cross`` (R, J, J + V) with theta.
+    (R, J, J) of the gains with rules held and ``cross`` (R, J, J + V) with theta; ``added`` (R, J, J): what the
+    dependence between folds adds to the covariance.
     """
 
     directions: FloatArray
@@ -30,6 +31,7 @@ class RuleValues:
     predicted: FloatArray
     covariance: FloatArray
     cross: FloatArray
+    added: FloatArray
 
     def __len__(self) -> int:
         """Return the number of rules."""
@@ -37,33 +39,35 @@ class RuleValues:
 
     def take(self, rules: IntArray) -> RuleValues:
         """Return some of the rules."""
-        parts = (self.directions, self.gain, self.predicted, self.covariance, self.cross)
-        return RuleValues(*(part[rules] for part in parts))
+        return RuleValues(*(part[rules] for part in self._parts))
 
     def stack(self, other: RuleValues) -> RuleValues:
         """Return these rules followed by others."""
-        return RuleValues(
-            np.concatenate([self.directions, other.directions]),
-            np.concatenate([self.gain, other.gain]),
-            np.concatenate([self.predicted, other.predicted]),
-            np.concatenate([self.covariance, other.covariance]),
-            np.concatenate([self.cross, other.cross]),
-        )
+        return RuleValues(*(np.concatenate(both) for both in zip(self._parts, other._parts, strict=True)))
+
+    @property
+    def _parts(self) -> tuple[FloatArray, ...]:
+        return self.directions, self.gain, self.predicted, self.covariance, self.cross, self.added
 
 
 class _Sums(NamedTuple):
-    """Sums over units for R rules: gains x, by predictions, and products of x with itself, shares and influences."""
+    """Sums over units for R rules: gains x, by predictions, products of x with itself, shares and influences.
+
+    And products of the scores about which repetitions disagree.
+    """
 
     gain: FloatArray
     predicted: FloatArray
     second: FloatArray
     with_shares: FloatArray
     cross: FloatArray
+    disagreement: FloatArray
 
     @classmethod
     def zeros(cls, n_rules: int, n_criteria: int, n_theta: int) -> _Sums:
         """Return sums of nothing."""
-        widths = [(n_criteria,), (n_criteria,), (n_criteria,) * 2, (n_criteria,) * 2, (n_criteria, n_theta)]
+        square = (n_criteria,) * 2
+        widths = [(n_criteria,), (n_criteria,), square, square, (n_criteria, n_theta), square]
         return cls(*(np.zeros((n_rules, *width)) for width in widths))
 
     def part(self, rules: slice) -> _Sums:
@@ -99,14 +103,15 @@ class RuleValuer:
         gain, (shared, influenced) = sums.gain, self._products
         mixed = sums.with_shares * gain[:, None, :]
         covariance = sums.second - mixed - mixed.transpose(0, 2, 1) + gain[:, :, None] * gain[:, None, :] * shared
-        return RuleValues(p, gain, sums.predicted, covariance, sums.cross - gain[:, :, None] * influenced)
+        cross, added = sums.cross - gain[:, :, None] * influenced, self.standing.factor * sums.disagreement
+        return RuleValues(p, gain, sums.predicted, covariance, cross, added)
 
     def _add(self, p: FloatArray, sums: _Sums) -> None:
         if self._alone is not None:
             self._alone.add(p, sums)
         else:
             s = self.standing
-            _sum_rules(p, self.rows, s.decisions, s.shares, s.influence, sums)
+            sum_rules(p, self.rows, s.decisions, s.shares, s.influence, sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,7 @@ class _RowsAlone:
         """Add the sums of rules ``p`` (R, J)."""
         n = p.shape[1]
         found = np.zeros((len(p), n, self.columns.shape[1]))
-        _sum_selected(p, self.stops, self.vectors, self.columns, found)
+        sum_selected(p, self.stops, self.vectors, self.columns, found)
         found += self.fixed
         own = np.arange(n)
         sums.gain[:] += found[:, :, 0]
@@ -155,66 +160,6 @@ def _rows_alone(rows: CriteriaRows, standing: Standing) -> _RowsAlone:
     fixed = np.array([at_lower[i:j].sum(axis=0) for i, j in pairwise(stops.tolist())])
     by_selection = columns(-spread, (d - spread) ** 2 - d**2)
     return _RowsAlone(stops, np.ascontiguousarray(rows.vectors[order]), fixed, by_selection)
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
-def _sum_selected(p, stops, vectors, columns, out):  # type: ignore[no-untyped-def]
-    """Sum the columns over the rows that each rule selects, by criterion of the row."""
-    n_criteria, n_columns = p.shape[1], columns.shape[1]
-    total = np.empty(n_columns)
-    for r in range(p.shape[0]):
-        for g in range(n_criteria):
-            total[:] = 0.0
-            for i in range(stops[g], stops[g + 1]):
-                score = 0.0
-                for j in range(n_criteria):
-                    score += p[r, j] * vectors[i, j]
-                if score < 0.0:
-                    for k in range(n_columns):
-                        total[k] += columns[i, k]
-            for k in range(n_columns):
-                out[r, g, k] += total[k]
-
-
-@njit(cache=True, nogil=True)
-def _sum_rules(p, rows, decisions, shares, influence, sums):  # type: ignore[no-untyped-def]
-    """Add up over units, for each rule, its gains x and their products with themselves, shares and influences."""
-    gain, predicted, second, with_shares, cross = sums
-    n_criteria, n_theta = p.shape[1], influence.shape[1]
-    x, touched = np.zeros(n_criteria), np.empty(n_criteria, dtype=np.intp)
-    for r in range(p.shape[0]):
-        for u in range(rows.unit_stops.shape[0] - 1):
-            n_touched = 0
-            for i in range(rows.unit_stops[u], rows.unit_stops[u + 1]):
-                score = 0.0
-                for j in range(n_criteria):
-                    score += p[r, j] * rows.vectors[i, j]
-                moved = decisions[i] - rows.lower[i]
-                if score < 0.0:
-                    moved -= rows.spread[i]
-                if moved == 0.0:
-                    continue
-                for j in range(n_criteria):
-                    predicted[r, j] += rows.mass[i] * rows.vectors[i, j] * moved
-                for e in range(rows.entry_stops[i], rows.entry_stops[i + 1]):
-                    j = rows.which[e]
-                    known = False
-                    for k in range(n_touched):
-                        known = known or touched[k] == j
-                    if not known:
-                        touched[n_touched] = j
-                        n_touched += 1
-                        x[j] = 0.0
-                    x[j] += rows.change[e] * moved
-            for k in range(n_touched):
-                j = touched[k]
-                gain[r, j] += x[j]
-                for other in range(n_touched):
-                    second[r, j, touched[other]] += x[j] * x[touched[other]]
-                for c in range(n_criteria):
-                    with_shares[r, j, c] += x[j] * shares[u, c]
-                for v in range(n_theta):
-                    cross[r, j, v] += x[j] * influence[u, v]
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +193,7 @@ def slacks(
     value = np.einsum("...j,...j->...", p, gain) + q @ standing.theta
     q = turned(q, turn, standing.theta[:n] - gain)
     variance = (
-        np.einsum("...j,...jk,...k->...", p, values.covariance[rules], p, optimize=True)
+        np.einsum("...j,...jk,...k->...", p, (values.covariance + values.added)[rules], p, optimize=True)
         + 2.0 * np.einsum("...j,...jv,...v->...", p, values.cross[rules], q, optimize=True)
         + np.einsum("...v,vw,...w->...", q, standing.covariance, q, optimize=True)
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from .criteria import CriteriaRows
+from .dependence import disagreement_factor
 from .fan import Ratio, Width
 
 
@@ -18,7 +19,8 @@ class Standing:
     """Where an algorithm stands: its criteria and widths, theta (J + V,), with their influences.
 
     ``decisions`` (n,) in the order of the rows; ``influence`` (m, J + V) of the units on theta, ``covariance`` of
-    theta; ``shares`` (m, J) of the units in the criteria.
+    theta; ``shares`` (m, J) of the units in the criteria. ``factor``: the variance of a rule's value that is missing
+    for each unit of disagreement between the repetitions of the cross-fitting (see `dependence`); 0 without any.
     """
 
     decisions: FloatArray
@@ -26,6 +28,7 @@ class Standing:
     influence: FloatArray
     covariance: FloatArray
     shares: FloatArray
+    factor: float = 0.0
 
 
 def stand(rows: CriteriaRows, decisions: FloatArray, widths: Sequence[Width], folds: IntArray) -> Standing:
@@ -34,7 +37,7 @@ def stand(rows: CriteriaRows, decisions: FloatArray, widths: Sequence[Width], fo
     A range is the largest of some differences, so its plug-in estimate is biased upwards. Here each fold estimates
     the difference that is largest on the *other* folds: on average it is never larger than the range. In the same way
     a ratio is that of criteria chosen on other folds, never smaller than the ratio of the smallest to the largest.
-    ``folds`` (n,), in the order of the sample, keep the rows of a cluster together.
+    ``folds`` (n,) of the cross-fitting, in the order of the sample, keep the rows of a cluster together.
     """
     a = decisions[rows.row]
     value = rows.values(a)
@@ -43,7 +46,8 @@ def stand(rows: CriteriaRows, decisions: FloatArray, widths: Sequence[Width], fo
     estimates, own = _estimate_widths(rows, value, widths, folds[rows.row])
     both = np.hstack([influence, own])
     theta = np.concatenate([criteria, estimates])
-    return Standing(a, theta, both, both.T @ both, rows.by_unit(rows.share))
+    factor = disagreement_factor(len(np.unique(folds))) if len(rows.row) > len(folds) else 0.0
+    return Standing(a, theta, both, both.T @ both, rows.by_unit(rows.share), factor)
 
 
 class _FoldMeans(NamedTuple):

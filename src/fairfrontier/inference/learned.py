@@ -2,7 +2,7 @@
 
 Draws hold the predictions, so two things do not show in them. The learned rules fall short of the best ones, by their
 regret, and true points of the frontier look out of reach. And the folds depend on each other, which adds to the
-variance (`lda.dependence`). Both are read off the repetitions of the cross-fitting: the regret by
+variance (`frontier.dependence`). Both are read off the repetitions of the cross-fitting: the regret by
 `regret_of_repetitions`, unless refits estimate it, and the missing variance by
 
     sqrt(rho_K) [(h~_r(q) - h~_s(q)) - (h^_r(q) - h^_s(q))]
@@ -24,9 +24,9 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..bootstrap.draws import DrawingContext, Draws
+from ..frontier.dependence import disagreement_factor
 from ..frontier.regret import regret_of_repetitions
 from ..frontier.support import build_support_function
-from .lda.dependence import disagreement_factor
 
 
 def allows_for_learning(context: DrawingContext) -> bool:

@@ -195,6 +195,7 @@ def lda(test: JointLDATest) -> JointLDARecord:
         else JointWitnessRecord(
             directions=tuple(numbers(p) for p in w.directions),
             shares=numbers(w.shares),
+            changed=None if w.changed is None else str(w.changed),
             confirmed=w.confirmed(test.alpha),
         ),
     )

@@ -71,9 +71,12 @@ class JointWitnessRecord:
     directions: Annotated[tuple[Numbers, ...], Limits(minItems=1)]
     """Weights of the groups' risks for which each rule of the lottery is best."""
     shares: Annotated[tuple[Share, ...], Limits(minItems=1)]
-    """Share of people to whom each rule is applied."""
+    """Share of people to whom each rule is applied; of the people of the group that is `changed`, if one is."""
+    changed: str | None
+    """Among rules that see the group: the group that is decided about by the rule, while all else is as now."""
     confirmed: bool
-    """Whether all lower bounds of the gains are above zero."""
+    """Whether all lower bounds of the gains are above zero; if one group is changed, whether that of its risk is and no
+    other is below zero."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +110,7 @@ class JointLDARecord:
     gain_weights: Numbers
     """Weights of the groups' risks to which `gain_bound` refers."""
     witness: JointWitnessRecord | None
-    """A rule that improves on the algorithm if an alternative is shown; otherwise, and among rules that see the group,
-    null."""
+    """A rule that improves on the algorithm if an alternative is shown; otherwise null."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

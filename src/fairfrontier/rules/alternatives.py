@@ -19,10 +19,10 @@ from ..data.reading import Label
 from ..data.result import ExplainedResult, PlainDict, axes_of, labels, plain_items
 from ..errors import InputError, NotShownWarning
 from ..frontier.attainable import Attainable
+from ..frontier.dependence import added_variance
 from ..frontier.support import group_means
 from ..inference.distance.metrics import read_metric
 from ..inference.lda.answer import LDAAnswer, Verdict
-from ..inference.lda.dependence import added_variance
 from ..inference.lda.result import LDATest
 from ..inference.lda.witness import critical, forms, gains, gains_of
 from .classifier import FrontierRule
@@ -248,7 +248,7 @@ class Alternatives(ExplainedResult):
                 "The rule that is best for every group does not lower all risks and the "
                 f"{self.width} by the estimates. This does not prove that there is no alternative."
             )
-        found = isinstance(self.test, LDATest) and self.test.witness is not None
+        found = self.test.witness is not None
         lines.append(
             "Other alternatives among rules that see the group change decisions about one group and leave all else as "
             f"now{'; `test.witness` is one' if found else ''}. They are not listed here."

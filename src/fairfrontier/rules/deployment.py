@@ -19,6 +19,7 @@ from ..frontier.attainable import Attainable
 from ..frontier.capacity import cap
 from ..frontier.sets import configuration, frontier_angles
 from ..frontier.support import group_means
+from ..inference.fan.forms import standing_of
 from ..inference.fan.menu import group_menu, menu_weights
 from ..inference.fan.questions import folds_of
 from ..inference.fan.result import JointLDATest
@@ -167,7 +168,8 @@ def _among_groups(
         taken, losses = s.take(own), fit.row_losses.take(own)
         part = predicted(taken, losses, t, fit.bounds.take(own), rules=fit.rules).rows
         seed, draws = fit.seeds.drawing, fit.options.n_boot
-        menus.append(group_menu(part, a[own], folds[own], weights, n_draws=draws, seed=seed))
+        fan, standing = standing_of(part, a[own], folds[own], None)
+        menus.append(group_menu(part, fan, standing, weights, n_draws=draws, seed=seed, n_jobs=fit.options.n_jobs))
     last = rows[-1]
     groups, weight = s.group[last], s.weight[last]
     means = [group_means(x[last], groups, weight, n_groups=len(s.groups))[0] for x in (fit.row_losses.of(a), a)]

@@ -29,7 +29,7 @@ from ...bootstrap.means import MeanDraws, draw_group_means
 from ...data.reading import Label
 from ...data.result import Result
 from ...fit import Fit
-from ..lda.dependence import disagreement_factor
+from ...frontier.dependence import covariance_of_disagreement, disagreement_factor
 from ..p_values import Decision, holm
 
 
@@ -110,15 +110,11 @@ def own_rules(fit: Fit) -> OwnRules:
     losses = np.mean([fit.row_losses.of(a) for a in each], axis=0)
     added = np.zeros(len(s.groups))
     if len(each) > 1 and fit.nuisance.n_folds > 1:
+        totals = np.array([s.weight[rows].sum() for rows in s.rows_by_group])
+        scores = s.weight * (upper - lower) * fit.row_losses.dl / totals[s.group]
         share = np.mean(selected, axis=0)
-        # share of the pairs of repetitions that disagree, as in `lda.dependence`
-        disagreeing = 2.0 * share * (1.0 - share) * len(each) / (len(each) - 1)
-        moved = s.weight * (upper - lower) * fit.row_losses.dl * np.sqrt(disagreeing)
-        factor = n * disagreement_factor(fit.nuisance.n_folds)
-        for g, rows in enumerate(s.rows_by_group):
-            units = rows if s.clusters is None else s.clusters[rows]
-            sums = np.bincount(np.unique(units, return_inverse=True)[1], moved[rows])
-            added[g] = factor * float((sums**2).sum()) / float(s.weight[rows].sum()) ** 2
+        found = covariance_of_disagreement(scores, share, len(each), s.group, len(s.groups), s.clusters)
+        added = n * disagreement_factor(fit.nuisance.n_folds) * np.diag(found)
     return OwnRules(np.mean(each, axis=0), losses, added)
 
 

@@ -8,18 +8,28 @@ import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from ...fit import Fit
+from ...frontier.criteria import CriteriaRows
+from ...frontier.fan import by_group
 from ..fan.evidence import JointEvidence
-from .groups import draw_risks, draw_smallest, groups_evidence, own_rules
+from ..fan.forms import standing_of
+from ..fan.menu import group_menu
+from ..fan.witness import JointWitness, changed_witness
+from .groups import GroupEvidence, draw_risks, draw_smallest, groups_evidence, own_rules
 
 
 def aware_joint_evidence(
-    fit: Fit, decisions: FloatArray, found: list[JointEvidence], folds: IntArray, reference: int | None
+    fit: Fit,
+    rows: CriteriaRows,
+    decisions: FloatArray,
+    found: list[JointEvidence],
+    folds: IntArray,
+    reference: int | None,
 ) -> list[JointEvidence]:
     """Put the tests of single groups in the place of the test over the fan, for which a box has flat edges.
 
     ``decisions`` (J, n) of the algorithms. A group must exceed the smallest risk, as estimated by the group that has it
     on other ``folds`` (n,); with a ``reference`` its own gap is to shrink, so it must exceed the risk of that group.
-    The mixture found over the fan was not tested, so it is no witness; what bounds gains needs no test and stays.
+    The witness is the algorithm with other decisions about the group that decides; what bounds gains stays.
     """
     rules, labels, losses = own_rules(fit), fit.sample.groups.labels, fit.row_losses.of(decisions)
     drawn = draw_risks(fit, np.vstack([losses, rules.losses]))
@@ -44,8 +54,33 @@ def aware_joint_evidence(
                 n_cells=len(labels),
                 loss=0.0,
                 finished=True,
-                witness=None,
+                witness=_witness(fit, rows, decisions[j], tests, folds, reference),
                 by_group=tests.tests,
             )
         )
     return evidence
+
+
+def _witness(
+    fit: Fit, rows: CriteriaRows, decisions: FloatArray, tests: GroupEvidence, folds: IntArray, reference: int | None
+) -> JointWitness | None:
+    """The lottery between the algorithm and the rule learned for the group that decides, about that group alone.
+
+    The menu is: each group by its learned rule, and all as now. Bounds hold for all lotteries between them.
+    """
+    gain, excess = tests.tests[tests.decided].gain, tests.tests[tests.decided].excess
+    if gain <= 0.0 or excess <= 0.0:
+        return None
+    fan, standing = standing_of(rows, decisions, folds, by_group(rows.n_criteria, reference))
+    n, o = rows.n_criteria, fit.options
+    menu = group_menu(
+        rows,
+        fan,
+        standing,
+        np.vstack([np.eye(n), np.zeros(n)]),
+        alone=True,
+        n_draws=o.n_boot,
+        seed=fit.seeds.drawing,
+        n_jobs=o.n_jobs,
+    )
+    return changed_witness(menu, tests.decided, fit.sample.groups.labels[tests.decided], min(1.0, excess / gain))

@@ -8,7 +8,6 @@ by the bootstrap would cost a thousand passes and estimate the same variance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
@@ -19,17 +18,19 @@ from scipy import stats
 from ...arrays import FloatArray, IntArray
 from ...data.result import PlainDict, Result, plain_items
 from ...frontier.criteria import STILL, CriteriaRows
-from ...frontier.fan import Aims, Fan
+from ...frontier.fan import Aims
 from ...frontier.fan import by_group as risks_by_group
-from ...frontier.rule_values import slacks
-from ...frontier.standing import Standing, stand
+from ...frontier.rule_values import RuleValuer, slacks
 from ..aware.groups import GroupTest
 from .cells import Cells, Refinement, cut_cells
-from .forms import direction_forms, draw_largest
-from .witness import JointWitness, find_witness
+from .forms import direction_forms, draw_largest, standing_of
+from .menu import group_menu, menu_of
+from .witness import ByGroup, JointWitness, choose_witness
 
 BUDGET = {2: 2_000, 3: 4_000, 4: 12_000, 5: 24_000}
 """Rules that are valued at most, by number of generators of a cone: for the risks of groups that of groups."""
+SHOWN_BELOW = 0.5
+"""No level is as large as this, so no alternative is shown with a p-value that is not below it."""
 MOST_DIRECTIONS = 700
 """Directions at most in which an algorithm is compared with what is attainable."""
 
@@ -47,8 +48,8 @@ class JointEvidence(Result):
     of a best rule in a weighted mean of the risks, as predicted; of the A criteria that must not be higher, one for
     each group or one overall. ``best_p_value`` (A,): that the algorithm is no better for a group than the learner's
     best rule for it.
-    ``by_group``: among rules that see the group, the tests of single groups, on which the p-value then rests; there is
-    then no ``witness``, and ``weights`` are those of the group that decides.
+    ``by_group``: among rules that see the group, the tests of single groups, on which the p-value then rests; the
+    ``witness`` then changes decisions about the group that decides, and ``weights`` are those of that group.
     """
 
     risk: FloatArray
@@ -102,10 +103,6 @@ class JointEvidence(Result):
         return max(0.0, self.gain + float(stats.norm.isf(alpha)) * self.gain_error)
 
 
-ByGroup = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""From people's chances of selection (n,) to the groups' risks and selection rates (K,)."""
-
-
 def joint_evidence(
     rows: CriteriaRows,
     decisions: FloatArray,
@@ -135,7 +132,11 @@ def joint_evidence(
     single = slice(aims.lower)
     at_units = slacks(cells.values, standing, cells.own[single], cells.corners[single])
     gain, gain_error, gain_weights = _smallest_gain(cells, aims)
-    feasibility_t, feasibility_p = _feasibility(rows, standing, n_draws, seed)
+    p_value, witness = float(stats.norm.sf(found.t[weakest])), None
+    if p_value < SHOWN_BELOW:
+        menu = group_menu(rows, fan, standing, menu_of(aims, fan), n_draws=n_draws, seed=seed, n_jobs=n_jobs)
+        witness = choose_witness(menu, rows, by_group)
+    feasibility_t, feasibility_p = _feasibility(RuleValuer(rows, standing, n_jobs), n_draws, seed)
     return JointEvidence(
         risk=standing.theta[:n] if by_group is None else by_group(decisions)[0],
         criteria=standing.theta[:n],
@@ -143,7 +144,7 @@ def joint_evidence(
         slack=float(found.value[weakest]) / size,
         standard_error=float(found.error[weakest]) / size,
         weights=weights / size,
-        p_value=float(stats.norm.sf(found.t[weakest])),
+        p_value=p_value,
         feasibility_t=feasibility_t,
         feasibility_p_value=feasibility_p,
         best_p_value=stats.norm.cdf(at_units.t),
@@ -154,17 +155,8 @@ def joint_evidence(
         n_cells=len(cells.rules),
         loss=cells.loss,
         finished=cells.finished,
-        witness=find_witness(rows, standing, fan, cells, by_group, n_draws=n_draws, seed=seed),
+        witness=witness,
     )
-
-
-def standing_of(
-    rows: CriteriaRows, decisions: FloatArray, folds: IntArray, aims: Aims | None = None
-) -> tuple[Fan, Standing]:
-    """The fan of an algorithm, in the order of its estimated criteria, and where the algorithm stands."""
-    aims = risks_by_group(rows.n_criteria) if aims is None else aims
-    standing = stand(rows, decisions, aims.widths, folds)
-    return aims.fan(standing.theta), standing
 
 
 def _smallest_gain(cells: Cells, aims: Aims) -> tuple[float, float, FloatArray]:
@@ -192,22 +184,32 @@ def all_round(n: int) -> FloatArray:
     return np.array([p for p in every if gcd(*p) == 1 and np.count_nonzero(p) <= most], dtype=np.float64)
 
 
-def _feasibility(
-    rows: CriteriaRows, standing: Standing, n_draws: int, seed: np.random.SeedSequence
-) -> tuple[float, float]:
+def _feasibility(value_rules: RuleValuer, n_draws: int, seed: np.random.SeedSequence) -> tuple[float, float]:
     """T, the largest excess of an algorithm over what rules attain in its standard errors, and its p-value.
 
     In direction p the excess is p'(c - c*) with c the criteria of the best rule by prediction, which is positive where
-    even this rule does worse. Under the null all of them are taken to be 0, the least favourable case.
+    even this rule does worse. Under the null all of them are taken to be 0, the least favourable case. Standard errors
+    have what dependent folds add.
     """
-    value, covariance = direction_forms(rows, standing, all_round(rows.n_criteria))
-    excess, spread = -value, np.sqrt(np.diag(covariance))
+    rows, standing = value_rules.rows, value_rules.standing
+    directions = all_round(rows.n_criteria)
+    value, covariance = direction_forms(rows, standing, directions)
+    excess, variance = -value, np.diag(covariance)
     rounding = STILL * float(np.abs(standing.theta).max())
-    varies = spread > np.sqrt(STILL) * rounding + rounding
+    varies = np.sqrt(variance) > np.sqrt(STILL) * rounding + rounding
     if (excess[~varies] > rounding).any():
         return np.inf, 1.0 / (1.0 + n_draws)
+    spread = np.sqrt(variance + added_to_forms(value_rules, directions))
     t = float((excess[varies] / spread[varies]).max(initial=0.0))
     if t <= 0.0:
         return 0.0, 1.0
     draws = draw_largest(covariance[np.ix_(varies, varies)], n_draws, seed)
     return t, float((1 + np.count_nonzero(draws >= t)) / (1 + n_draws))
+
+
+def added_to_forms(value_rules: RuleValuer, directions: FloatArray) -> FloatArray:
+    """What dependent folds add to the variances (F,) of p'(c* - c) for the rules of directions p (F, J)."""
+    if value_rules.standing.factor == 0.0:
+        return np.zeros(len(directions))
+    added: FloatArray = np.einsum("fj,fjk,fk->f", directions, value_rules(directions).added, directions)
+    return added

@@ -6,10 +6,20 @@ import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from ...frontier.criteria import STILL, CriteriaRows
-from ...frontier.standing import Standing
+from ...frontier.fan import Aims, Fan, by_group
+from ...frontier.standing import Standing, stand
 
 BLOCK = 2_000_000
 """Numbers held at a time."""
+
+
+def standing_of(
+    rows: CriteriaRows, decisions: FloatArray, folds: IntArray, aims: Aims | None = None
+) -> tuple[Fan, Standing]:
+    """The fan of an algorithm, in the order of its estimated criteria, and where the algorithm stands."""
+    aims = by_group(rows.n_criteria) if aims is None else aims
+    standing = stand(rows, decisions, aims.widths, folds)
+    return aims.fan(standing.theta), standing
 
 
 def direction_forms(rows: CriteriaRows, standing: Standing, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -60,8 +70,13 @@ def draw_largest(covariance: FloatArray, n_draws: int, seed: np.random.SeedSeque
     if not varies.any():
         return np.zeros(n_draws)
     own = covariance[np.ix_(varies, varies)] / np.outer(spread[varies], spread[varies])
-    values, vectors = np.linalg.eigh(own)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    normal = np.random.default_rng(seed).standard_normal((n_draws, len(values)))
-    largest: FloatArray = (normal @ root.T).max(axis=1)
+    normal = np.random.default_rng(seed).standard_normal((n_draws, len(own)))
+    largest: FloatArray = (normal @ square_root(own)).max(axis=1)
     return largest
+
+
+def square_root(covariance: FloatArray) -> FloatArray:
+    """The symmetric root of a covariance, which rounding of the covariance does not turn."""
+    values, vectors = np.linalg.eigh(covariance)
+    root: FloatArray = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return root

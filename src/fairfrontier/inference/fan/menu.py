@@ -1,4 +1,4 @@
-"""A menu of rules for more than two groups, with bounds of their gains that hold for all of them together.
+"""A menu of rules for several groups or criteria, with bounds of their gains that hold for all of them together.
 
 With theta the risks and widths of an algorithm and g_r what rule r gains in the risks, every slack is a linear form
 room'theta + p'g_r. One pass over the rows estimates the covariance of theta and of all g_r; draws of these give the
@@ -15,9 +15,11 @@ import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from ...frontier.criteria import STILL, CriteriaRows
+from ...frontier.fan import Aims, Fan, by_group
+from ...frontier.rule_values import RuleValuer, turned
 from ...frontier.standing import Standing
-from .evidence import standing_of
-from .forms import BLOCK, blocks_of, gains_of_rules
+from ..lda.witness import critical
+from .forms import BLOCK, blocks_of, gains_of_rules, square_root
 
 MOST_RULES = 120
 """Rules of a menu at most."""
@@ -27,10 +29,12 @@ MOST_RULES = 120
 class GroupMenu:
     """Rules beside an algorithm.
 
-    ``directions`` (M, K): the weights for which each is best. ``risks``, ``errors_of_risks``, ``selection_rates``
-    (M, K) and ``agreement`` (M,) with the algorithm. ``forms`` and ``errors`` (M, F): the slacks and their standard
-    errors; ``widths`` (F,): which width a slack belongs to, -1 for the gain in a risk. ``largest`` (B,): draws of the
-    largest error of all forms, in standard errors.
+    ``directions`` (M, J): the weights for which each is best. ``risks``, ``errors_of_risks``, ``selection_rates``
+    (M, J): the criteria and, of the people who count in each, the share selected; ``agreement`` (M,) with the
+    algorithm. ``forms``, ``errors`` and ``predicted`` (M, F): the slacks, their standard errors, and by predicted
+    gains; ``widths`` (F,): which width a slack belongs to, -1 for the gain in a risk; ``nets`` (F, J): the weights of
+    the gains in a slack. ``largest`` and ``largest_absolute`` (B,): draws of the largest error of all forms, and of its
+    absolute value, in standard errors.
     """
 
     directions: FloatArray
@@ -40,13 +44,16 @@ class GroupMenu:
     agreement: FloatArray
     forms: FloatArray
     errors: FloatArray
+    predicted: FloatArray
     widths: IntArray
+    nets: FloatArray
     largest: FloatArray
+    largest_absolute: FloatArray
 
     @property
     def gains(self) -> FloatArray:
         """Estimated gains (M, K + V): in each group's risk, then in each width."""
-        return self._smallest(self.forms)
+        return smallest_slacks(self.forms, self.widths)
 
     @property
     def gain_errors(self) -> FloatArray:
@@ -61,13 +68,14 @@ class GroupMenu:
 
     def lower_bounds(self, alpha: float) -> FloatArray:
         """Lower confidence bounds (M, K + V) of the gains of all rules together, of level 1 - alpha."""
-        reach = np.quantile(self.largest, 1.0 - alpha, method="inverted_cdf")
-        return self._smallest(self.forms - reach * self.errors)
+        return smallest_slacks(self.forms - critical(self.largest, alpha) * self.errors, self.widths)
 
-    def _smallest(self, values: FloatArray) -> FloatArray:
-        n_widths = int(self.widths.max()) + 1
-        parts = [values[:, self.widths == v].min(axis=1) for v in range(n_widths)]
-        return np.column_stack([values[:, self.widths < 0], *parts])
+
+def smallest_slacks(values: FloatArray, widths: IntArray) -> FloatArray:
+    """Gains (..., K + V), or bounds of them, from those of the slacks (..., F): of a width the smallest of its own."""
+    parts = [values[..., widths == v].min(axis=-1)[..., None] for v in range(int(widths.max()) + 1)]
+    found: FloatArray = np.concatenate([values[..., widths < 0], *parts], axis=-1)
+    return found
 
 
 def menu_weights(n: int) -> FloatArray:
@@ -92,98 +100,131 @@ def _lattice_size(n: int, parts: int) -> int:
     return size
 
 
+def menu_of(aims: Aims, fan: Fan) -> FloatArray:
+    """Weights (M, J) of the menu from which an alternative is chosen.
+
+    For the risks of groups those of `menu_weights`. For other criteria the generators of the fan, the middles of its
+    cones, and of their edges, as many as there is room for.
+    """
+    n = aims.n_criteria
+    if aims in (by_group(n), by_group(n, aims.reference)):
+        return menu_weights(n)
+    corners = fan.directions[fan.cones]
+    first, second = np.triu_indices(corners.shape[1], 1)
+    edges = ((corners[:, first] + corners[:, second]) / 2.0).reshape(-1, n)
+    candidates = np.vstack([fan.directions, corners.mean(axis=1), edges])
+    kept = dict.fromkeys(map(tuple, candidates[np.abs(candidates).max(axis=1) > 0.0].round(12).tolist()))
+    return np.array(list(kept)[:MOST_RULES])
+
+
 def group_menu(
     rows: CriteriaRows,
-    decisions: FloatArray,
-    folds: IntArray,
+    fan: Fan,
+    standing: Standing,
     directions: FloatArray,
     *,
+    alone: bool = False,
     n_draws: int,
     seed: np.random.SeedSequence,
+    n_jobs: int | None = None,
 ) -> GroupMenu:
-    """Value the rules of ``directions`` (M, K) beside an algorithm with ``decisions`` (n,), in the sample's order."""
-    fan, standing = standing_of(rows, decisions, folds, None)
-    n, m = rows.n_criteria, len(directions)
-    sums = _sums(rows, standing, directions)
-    gains = sums.gains
-    covariance = _covariance(rows, standing, directions, gains)
+    """Value the rules of ``directions`` (M, K) beside the algorithm that ``standing`` and ``fan`` belong to.
+
+    ``alone``: rule r decides about group r only, and the algorithm about all others; rules beyond the number of groups
+    are the algorithm itself.
+    """
+    menu = _Menu(rows, standing, directions, alone)
+    n, m, wide = rows.n_criteria, len(directions), len(standing.theta)
+    gains, rates, agreement = menu.sums()
+    values, which = RuleValuer(rows, standing, n_jobs)(directions), np.arange(m)[:, None] == np.arange(n)
+    predicted = np.where(which, values.predicted, 0.0) if alone else values.predicted
+    added = values.added * which[:, :, None] * which[:, None, :] if alone else values.added
+    covariance = menu.covariance(gains)
     # slack = room'theta + p'gain, for every rule and generator
-    forms = fan.rooms @ standing.theta + gains @ fan.directions.T
-    by_rule = np.zeros((m, len(fan.rooms), covariance.shape[0]))
-    by_rule[:, :, : fan.rooms.shape[1]] = fan.rooms
+    room = fan.rooms @ standing.theta
+    by_rule = np.zeros((m, len(fan.rooms), wide + m * n))
     for r in range(m):
-        start = fan.rooms.shape[1] + r * n
-        by_rule[r, :, start : start + n] = fan.directions
-    own = by_rule.reshape(-1, covariance.shape[0])
+        by_rule[r, :, :wide] = turned(fan.rooms, fan.turns, standing.theta[:n] - gains[r])
+        by_rule[r, :, wide + r * n : wide + (r + 1) * n] = fan.directions
+    own = by_rule.reshape(-1, wide + m * n)
     errors = np.sqrt(np.maximum(np.einsum("fd,df->f", own, covariance @ own.T), 0.0))
     errors[errors <= STILL * float(np.abs(standing.theta).max())] = 0.0
-    of_risks = np.zeros((m, n))
-    for r in range(m):  # risk = theta - gain
-        for g in range(n):
-            a, b = g, fan.rooms.shape[1] + r * n + g
-            of_risks[r, g] = covariance[a, a] + covariance[b, b] - 2.0 * covariance[a, b]
+    largest = _largest(own, covariance, errors, n_draws, seed)
+    # what dependent folds add makes the errors larger, and leaves the largest of them in standard errors as it is
+    errors = errors.reshape(m, -1)
+    in_forms = np.einsum("fj,mjk,fk->mf", fan.directions, added, fan.directions)
+    variance = covariance.diagonal()
+    of_gains = variance[wide:].reshape(m, n)
+    with_theta = np.array([covariance[np.arange(n), wide + r * n + np.arange(n)] for r in range(m)])
+    # risk = theta - gain
+    of_risks = variance[:n] + of_gains - 2.0 * with_theta + np.diagonal(added, axis1=1, axis2=2)
     return GroupMenu(
         directions=directions,
         risks=standing.theta[:n] - gains,
         errors_of_risks=np.sqrt(np.maximum(of_risks, 0.0)),
-        selection_rates=sums.rates,
-        agreement=sums.agreement,
-        forms=forms,
-        errors=errors.reshape(m, -1),
+        selection_rates=rates,
+        agreement=agreement,
+        forms=room + gains @ fan.directions.T,
+        errors=np.sqrt(errors**2 + in_forms * (errors > 0.0)),
+        predicted=room + predicted @ fan.directions.T,
         widths=fan.width_of,
-        largest=_largest(own, covariance, errors, n_draws, seed),
+        nets=fan.directions,
+        largest=largest[:, 0],
+        largest_absolute=np.abs(largest).max(axis=1),
     )
 
 
 def _largest(
     own: FloatArray, covariance: FloatArray, errors: FloatArray, n_draws: int, seed: np.random.SeedSequence
 ) -> FloatArray:
-    """Draws (B,) of the largest error of all forms that vary, in standard errors."""
+    """Draws (B, 2) of the largest error of all forms that vary, and of the smallest, in standard errors."""
     varies = errors > 0.0
     if not varies.any():
-        return np.zeros(n_draws)
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    scaled = (own[varies] / errors[varies, None]) @ root
-    normal = np.random.default_rng(seed).standard_normal((n_draws, len(values)))
-    largest: FloatArray = (normal @ scaled.T).max(axis=1)
-    return largest
+        return np.zeros((n_draws, 2))
+    scaled = (own[varies] / errors[varies, None]) @ square_root(covariance)
+    normal = np.random.default_rng(seed).standard_normal((n_draws, len(covariance)))
+    t = normal @ scaled.T
+    return np.column_stack([t.max(axis=1), t.min(axis=1)])
 
 
 @dataclass(frozen=True, slots=True)
-class _Sums:
-    """Gains and selection rates (M, K) of rules, and their agreement (M,) with the algorithm."""
+class _Menu:
+    """Rules of a menu, valued together."""
 
-    gains: FloatArray
-    rates: FloatArray
-    agreement: FloatArray
+    rows: CriteriaRows
+    standing: Standing
+    directions: FloatArray
+    alone: bool
 
+    def sums(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Gains and selection rates (M, K) of the rules, and their agreement (M,) with the algorithm."""
+        rows, a, at = self.rows, self.standing.decisions, self.rows.entry_rows
+        n, m = rows.n_criteria, len(self.directions)
+        gains, rates, agreement = np.zeros((m, n)), np.zeros((m, n)), np.zeros(m)
+        for r, p in enumerate(self.directions):
+            chances = rows.lower + rows.spread * (rows.vectors @ p < 0.0)
+            if self.alone:
+                changed = np.bincount(at, rows.which == r, len(a)) > 0.0
+                chances = np.where(changed, chances, a)
+            gains[r] = rows.by_criterion(rows.change * (a - chances)[at])
+            rates[r] = rows.by_criterion(rows.share * chances[at])
+            agreement[r] = float(rows.mass @ (chances * a + (1.0 - chances) * (1.0 - a)))
+        return gains, rates, agreement
 
-def _sums(rows: CriteriaRows, standing: Standing, directions: FloatArray) -> _Sums:
-    n, m = rows.n_criteria, len(directions)
-    gains, rates, agreement = np.zeros((m, n)), np.zeros((m, n)), np.zeros(m)
-    a = standing.decisions
-    at = rows.entry_rows
-    for r, p in enumerate(directions):
-        chances = rows.lower + rows.spread * (rows.vectors @ p < 0.0)
-        gains[r] = rows.by_criterion(rows.change * (a - chances)[at])
-        rates[r] = rows.by_criterion(rows.share * chances[at])
-        agreement[r] = float(rows.mass @ (chances * a + (1.0 - chances) * (1.0 - a)))
-    return _Sums(gains, rates, agreement)
-
-
-def _covariance(rows: CriteriaRows, standing: Standing, directions: FloatArray, gains: FloatArray) -> FloatArray:
-    """Covariance (D, D) of theta and of the gains of all rules, by criterion: D = K + V + M K."""
-    n, m = rows.n_criteria, len(directions)
-    wide = standing.influence.shape[1]
-    covariance = np.zeros((wide + m * n,) * 2)
-    for start, stop in blocks_of(rows, max(1, BLOCK // (m * n))):
-        x, share, which, units = gains_of_rules(rows, standing, directions, start, stop)
-        centred = x - share[:, None] * gains.T[which]
-        by_unit = np.zeros((stop - start, wide + m * n))
-        by_unit[:, :wide] = standing.influence[start:stop]
-        for j in range(n):
-            own = np.add.reduceat(np.where((which == j)[:, None], centred, 0.0), units, axis=0)
-            by_unit[:, wide + j :: n] = own
-        covariance += by_unit.T @ by_unit
-    return covariance
+    def covariance(self, gains: FloatArray) -> FloatArray:
+        """Covariance (D, D) of theta and of the gains of all rules, by criterion: D = K + V + M K."""
+        rows, standing, (m, n) = self.rows, self.standing, self.directions.shape
+        wide = standing.influence.shape[1]
+        covariance = np.zeros((wide + m * n,) * 2)
+        for start, stop in blocks_of(rows, max(1, BLOCK // (m * n))):
+            x, share, which, units = gains_of_rules(rows, standing, self.directions, start, stop)
+            if self.alone:
+                x = np.where(which[:, None] == np.arange(m), x, 0.0)
+            centred = x - share[:, None] * gains.T[which]
+            by_unit = np.zeros((stop - start, wide + m * n))
+            by_unit[:, :wide] = standing.influence[start:stop]
+            for j in range(n):
+                own = np.add.reduceat(np.where((which == j)[:, None], centred, 0.0), units, axis=0)
+                by_unit[:, wide + j :: n] = own
+            covariance += by_unit.T @ by_unit
+        return covariance

@@ -43,7 +43,7 @@ def joint_lda_tests(
         found.append(evidence)
     if fit.rules.sees_group:
         warn_of_few_draws(fit, fit.level(alpha), len(algorithms.names))
-        found = aware_joint_evidence(fit, algorithms.decisions, found, folds, code)
+        found = aware_joint_evidence(fit, rows, algorithms.decisions, found, folds, code)
     return judge_jointly(
         algorithms.names,
         found,

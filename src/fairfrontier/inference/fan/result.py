@@ -95,7 +95,7 @@ class JointLDATest(LDAAnswer):
     def witness(self) -> JointWitness | None:
         """A rule, or mixture of rules, that improves on the algorithm; None unless an alternative is shown.
 
-        None also among rules that see the group, where ``evidence.by_group`` says which group can be improved.
+        Among rules that see the group it is the algorithm with other decisions about one of them, ``changed``.
         """
         return self.evidence.witness if self.verdict == "lda-shown" else None
 
@@ -150,6 +150,7 @@ class JointLDATest(LDAAnswer):
         if (w := self.witness) is not None:
             more["witness"] = w.to_dict() | {
                 "lower_bounds": w.lower_bounds(self.alpha),
+                "intervals": w.intervals(self.alpha),
                 "confirmed": w.confirmed(self.alpha),
             }
         return plain_items(self._facts() | more)
@@ -204,26 +205,32 @@ class JointLDATest(LDAAnswer):
 
     def _shown(self) -> list[str]:
         shown = f"A rule that is no worse for any group and has no wider {self.aim} exists."
-        if (w := self.witness) is not None:
-            return [shown, _describe(w, self.groups, self.reference, self.alpha)]
-        group = self.groups[int(np.argmax(self.evidence.weights))]
-        least = "the smallest" if self.reference is None else f"that of group {self.reference}"
+        if self.evidence.by_group:
+            shown = (
+                f"Other decisions about one group alone, all else as now, would lower its risk and widen no {self.aim}."
+            )
         return [
             shown,
-            f"It takes some of the decisions about group {group} by a rule learned for it, so many that its risk does "
-            f"not fall below {least}, and all else is as now.",
+            *([] if (w := self.witness) is None else [_describe(w, self.groups, self.reference, self.alpha)]),
         ]
 
 
 def _describe(w: JointWitness, groups: tuple[Label, ...], reference: Label | None, alpha: float) -> str:
     others = [label for label in groups if label != reference]
     widths = ["the range"] if reference is None else [f"the gap of group {label}" for label in others]
-    kind = "one rule" if len(w.shares) == 1 else f"a lottery between {len(w.shares)} rules"
+    kind = (
+        f"{w.shares[0]:.0%} of the decisions about group {w.changed} by a rule learned for it, all else as now"
+        if w.changed is not None
+        else "one rule"
+        if len(w.shares) == 1
+        else f"a lottery between {len(w.shares)} rules"
+    )
+    clear = "all bounds clear zero" if w.changed is None else "the bounds of what changes clear zero"
     return (
-        f"An alternative, {kind}, chosen by predictions. "
-        f"{gains_in_words(w, w.gain, [*(f'group {label}' for label in groups), *widths], alpha)} The bounds "
-        f"({confidence_text(alpha)}, all together) are those of a rule named beforehand; this one is shown because the "
-        "test rejected on the same rows."
+        f"An alternative, {kind}. "
+        f"{gains_in_words(w, w.gain, [*(f'group {label}' for label in groups), *widths], alpha, clear)} With "
+        f"{confidence_text(alpha)} confidence the bounds of all rules that might have been chosen hold together. The "
+        "estimated gains tend to be overstated, as this rule was chosen, and is shown, because of the same rows."
     )
 
 

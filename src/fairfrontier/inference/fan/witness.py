@@ -1,24 +1,21 @@
-"""A rule, or mixture, that improves on an algorithm in all criteria: chosen by predictions, judged by outcomes."""
+"""A rule, or mixture, that improves on an algorithm in all criteria, with bounds that hold whichever is chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import linprog
 
 from ...arrays import FloatArray, IntArray
-from ...frontier.criteria import STILL, CriteriaRows
-from ...frontier.fan import Fan
-from ...frontier.rule_values import turned
-from ...frontier.standing import Standing
-from ..lda.witness import Alternative
-from .cells import Cells
-from .forms import draw_largest
+from ...data.reading import Label
+from ...frontier.criteria import CriteriaRows
+from ..lda.witness import CHOSEN_AT, N_SHARES, Alternative, critical
+from .menu import GroupMenu, smallest_slacks
 
-MOST_RULES = 3_000
-"""Rules at most among which the mixture is sought."""
+ByGroup = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""From people's chances of selection (n,) to the groups' risks and selection rates (K,)."""
 SMALL_SHARE = 1e-6
 """Shares of a mixture below this are rounding of the linear programme."""
 
@@ -29,9 +26,14 @@ class JointWitness(Alternative):
 
     ``directions`` (L, J) and ``shares`` (L,): the rules of the mixture, each best for these weights of the criteria,
     and how often each is used. ``risk`` and ``selection_rate`` (K,) by group, and the ``criteria`` (J,) compared.
-    ``slack`` (M,), ``error`` (M,) and their joint ``draws`` (B,), the largest error in standard errors: of the gain in
-    each criterion that must not be higher first, such as each group's risk, then of every difference that must not
-    exceed a width. ``widths`` (M,) says which width each of them belongs to, -1 for a single criterion.
+    ``slack`` and ``error`` (M,), the slacks and their standard errors: of the gain in each criterion that must not be
+    higher first, such as each group's risk, then of every difference that must not exceed a width. ``widths`` (M,) says
+    which width each of them belongs to, -1 for a single criterion. ``largest`` and ``largest_absolute`` (B,): the
+    largest error of a draw, in standard errors, over all rules that might have been chosen.
+
+    ``changed``: among rules that see the group, the group that is decided about by the rule of that direction as often
+    as ``shares`` says; everything else stays as the algorithm has it. ``moves`` (M,) then says whether a gain of that
+    group makes a slack larger (1), smaller (-1) or leaves it as it is (0), so that it is not negative.
     """
 
     directions: FloatArray
@@ -42,25 +44,40 @@ class JointWitness(Alternative):
     slack: FloatArray
     error: FloatArray
     widths: IntArray
-    draws: FloatArray
+    largest: FloatArray
+    largest_absolute: FloatArray
+    changed: Label | None = None
+    moves: IntArray | None = None
 
     @property
     def gain(self) -> FloatArray:
         """Estimated gains (A + V,): in each group's risk, or what else must not be higher, then in each width."""
-        return self._smallest(self.slack)
+        return self._gains(self.slack)
 
     def lower_bounds(self, alpha: float) -> FloatArray:
-        """Lower confidence bounds (A + V,) for all gains together, of level 1 - alpha.
+        """Lower confidence bounds (A + V,) for all gains together, whichever rule of the menu had been chosen.
 
-        The rule is chosen by predictions of other folds, not by its gains; that it is looked at only where the test
-        rejected is not accounted for.
+        With probability 1 - alpha the bounds of all rules and mixtures that might have been chosen hold together.
         """
-        reach = np.quantile(self.draws, 1.0 - alpha, method="inverted_cdf")
-        return self._smallest(self.slack - reach * self.error)
+        return self._gains(self.slack - critical(self.largest, alpha) * self.error)
 
-    def _smallest(self, values: FloatArray) -> FloatArray:
-        n_widths = int(self.widths.max()) + 1
-        return np.array([*values[self.widths < 0], *(values[self.widths == v].min() for v in range(n_widths))])
+    def intervals(self, alpha: float) -> FloatArray:
+        """Confidence intervals (A + V, 2) for all gains together; their level is that of the lower bounds."""
+        reach = critical(self.largest_absolute, alpha) * self.error
+        return np.column_stack([self._gains(self.slack - reach), self._gains(self.slack + reach)])
+
+    def confirmed(self, alpha: float) -> bool:
+        """Whether all lower bounds clear zero; of one changed group its own gain, while no other falls below."""
+        bounds = self.lower_bounds(alpha)
+        if self.moves is None:
+            return bool((bounds > 0.0).all())
+        own = int(np.argmax((self.widths < 0) & (self.moves > 0)))
+        return bool(bounds[own] > 0.0 and (bounds >= 0.0).all())
+
+    def _gains(self, values: FloatArray) -> FloatArray:
+        if self.moves is not None:
+            values = known_slacks(values, self.widths, self.moves)
+        return smallest_slacks(values, self.widths)
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -70,70 +87,92 @@ class JointWitness(Alternative):
             "gain": self.gain,
             "selection_rate": self.selection_rate,
             "selection_ratio": self.selection_ratio,
+            "changed": None if self.changed is None else str(self.changed),
         }
 
 
-def find_witness(
-    rows: CriteriaRows,
-    standing: Standing,
-    fan: Fan,
-    cells: Cells,
-    by_group: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None = None,
-    *,
-    n_draws: int,
-    seed: np.random.SeedSequence,
-) -> JointWitness:
-    """Choose the mixture of the corners' own rules whose smallest predicted slack is largest, and judge it.
+def choose_witness(menu: GroupMenu, rows: CriteriaRows, by_group: ByGroup | None = None) -> JointWitness:
+    """The mixture of the menu's rules whose smallest lower bound is largest, if that is above zero.
 
-    ``by_group`` gives the groups' risks and selection rates where these are not the criteria and their shares.
+    Else that with the best predicted gains, which do not reuse the rows' own outcomes; where it fails on the outcomes,
+    that with the best estimates. Bounds hold whichever is chosen. ``by_group`` gives the groups' risks and selection
+    rates where these are not the criteria and their shares.
     """
-    own = np.unique(cells.own)
-    own = own[np.linspace(0, len(own) - 1, min(len(own), MOST_RULES)).astype(int)]
-    shares = _best_mixture(fan, standing.theta, cells.values.predicted[own])
-    used = np.flatnonzero(shares > SMALL_SHARE)
-    directions, shares = cells.values.directions[own[used]], shares[used] / shares[used].sum()
+    shares, worst = _best_mixture(menu.forms - critical(menu.largest, CHOSEN_AT) * menu.errors)
+    if worst <= 0.0:
+        shares, _ = _best_mixture(menu.predicted)
+        if (shares @ menu.forms).min() <= 0.0:
+            shares, _ = _best_mixture(menu.forms)
+    found = _witness(menu, np.flatnonzero(shares > SMALL_SHARE), shares)
+    if by_group is None:
+        return found
     chances = rows.lower.copy()
-    for p, share in zip(directions, shares, strict=True):
+    for p, share in zip(found.directions, found.shares, strict=True):
         chances += share * rows.spread * (rows.vectors @ p < 0.0)
-    at, n = rows.entry_rows, rows.n_criteria
-    gain = rows.change * (standing.decisions - chances)[at]
-    gains = rows.by_criterion(gain)
-    influence = rows.by_unit(gain - rows.share * gains[rows.which])
-    # slack_m = room_m'theta + p_m'gain
-    slack = fan.rooms @ standing.theta + fan.directions @ gains
-    rooms = turned(fan.rooms, fan.turns, standing.theta[:n] - gains)
-    by_unit = standing.influence @ rooms.T + influence @ fan.directions.T
-    covariance = by_unit.T @ by_unit
-    error = np.sqrt(np.diag(covariance))
-    criteria, rates = standing.theta[:n] - gains, rows.by_criterion(rows.share * chances[at])
-    risk = criteria
-    if by_group is not None:
-        risk, rates = by_group(rows.by_person(chances))
+    risk, rates = by_group(rows.by_person(chances))
+    return replace(found, risk=risk, selection_rate=rates)
+
+
+def _witness(menu: GroupMenu, used: IntArray, shares: FloatArray) -> JointWitness:
+    share: FloatArray = shares[used] / shares[used].sum()
+    criteria = share @ menu.risks[used]
     return JointWitness(
-        directions=directions,
-        shares=shares,
-        risk=risk,
+        directions=menu.directions[used],
+        shares=share,
+        risk=criteria,
         criteria=criteria,
-        selection_rate=rates,
-        slack=slack,
-        error=np.where(error > STILL * float(np.abs(standing.theta).max()), error, 0.0),
-        widths=fan.width_of,
-        draws=draw_largest(covariance, n_draws, seed),
+        selection_rate=share @ menu.selection_rates[used],
+        slack=share @ menu.forms[used],
+        error=share @ menu.errors[used],
+        widths=menu.widths,
+        largest=menu.largest,
+        largest_absolute=menu.largest_absolute,
     )
 
 
-def _best_mixture(fan: Fan, theta: FloatArray, gains: FloatArray) -> FloatArray:
-    """Shares (R,) of rules with predicted ``gains`` (R, J) whose smallest slack over all generators is largest.
+def _best_mixture(slacks: FloatArray) -> tuple[FloatArray, float]:
+    """Shares (R,) of rules with ``slacks`` (R, F) whose smallest slack is largest, and that slack.
 
     A little of the mean of all slacks decides between mixtures that are equal in that: where the range is 0, no slack
     of a pair can be positive without another being negative.
     """
-    slack = (fan.rooms @ theta)[:, None] + fan.directions @ gains.T
+    n_rules, n_slacks = slacks.shape
     # maximise z + mean slack / 1000 subject to slack_m(shares) >= z for all m, shares >= 0 of sum one
-    cost = np.append(-slack.mean(axis=0) / 1000.0, -1.0)
-    rule = np.hstack([-slack, np.ones((len(slack), 1))])
-    total = np.append(np.ones(len(gains)), 0.0)[None]
-    bounds = [(0.0, None)] * len(gains) + [(None, None)]
-    found = linprog(cost, rule, np.zeros(len(slack)), total, [1.0], bounds=bounds, method="highs")
+    cost = np.append(-slacks.mean(axis=1) / 1000.0, -1.0)
+    rule = np.hstack([-slacks.T, np.ones((n_slacks, 1))])
+    total = np.append(np.ones(n_rules), 0.0)[None]
+    bounds = [(0.0, None)] * n_rules + [(None, None)]
+    found = linprog(cost, rule, np.zeros(n_slacks), total, [1.0], bounds=bounds, method="highs")
     shares: FloatArray = np.maximum(found.x[:-1], 0.0)
-    return shares
+    return shares, float((shares @ slacks).min() / shares.sum())
+
+
+def known_slacks(values: FloatArray, widths: IntArray, moves: IntArray) -> FloatArray:
+    """Slacks (..., M), or bounds of them, where decisions about one group alone are changed, with what is known then.
+
+    A slack that the group has no part in stays as it is with the algorithm, so it is not negative; one that grows with
+    the group's gain is at least that gain.
+    """
+    own = values[..., [int(np.argmax((widths < 0) & (moves > 0)))]]
+    found = np.where(moves == 0, np.maximum(values, 0.0), values)
+    known: FloatArray = np.where((moves > 0) & (widths >= 0), np.maximum(found, own), found)
+    return known
+
+
+def changed_witness(menu: GroupMenu, group: int, label: Label, share: float) -> JointWitness:
+    """The lottery that uses the rule learned for one group so often that the range of risks grows no wider.
+
+    Rule ``group`` of the menu changes that group alone, and its last rule is the algorithm. The share is that with the
+    largest smallest bound of what changes, if one is above zero, else the ``share`` that is estimated to be right.
+    """
+    moves = np.sign(menu.nets[:, group]).astype(np.intp)
+    bounds = menu.forms - critical(menu.largest, CHOSEN_AT) * menu.errors
+    grid = np.linspace(0.0, 1.0, N_SHARES)[1:]
+    mixed = grid[:, None] * bounds[group] + (1.0 - grid)[:, None] * bounds[-1]
+    changing = (moves < 0) | ((moves > 0) & (menu.widths < 0))
+    worst = mixed[:, changing].min(axis=1)
+    best = float(grid[int(np.argmax(worst))]) if worst.max() > 0.0 else share
+    shares = np.zeros(len(menu.forms))
+    shares[group], shares[-1] = best, 1.0 - best
+    found = _witness(menu, np.array([group, len(shares) - 1]), shares)
+    return replace(found, directions=found.directions[:1], shares=found.shares[:1], changed=label, moves=moves)

@@ -51,6 +51,11 @@ class LDAAnswer(ExplainedResult):
         raise NotImplementedError
 
     @property
+    def witness(self) -> Alternative | None:
+        """A rule, or mixture of rules, that improves on the algorithm; None unless an alternative is shown."""
+        raise NotImplementedError
+
+    @property
     def better_for(self) -> tuple[Label, ...]:
         """Groups for which the algorithm does better than the learner's best rule, beyond chance at ``alpha``."""
         raise NotImplementedError

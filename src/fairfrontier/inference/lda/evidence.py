@@ -39,11 +39,11 @@ from ...arrays import FloatArray, IntArray
 from ...bootstrap.draws import Drawing, Draws, RuleDraws
 from ...data.result import PlainDict, Result, plain_items
 from ...frontier.attainable import Attainable
+from ...frontier.dependence import added_variance
 from ...frontier.plane import U1, U2, improvement_support, off_breakpoint, unit_circle
 from ...frontier.support import Extremum, group_means
 from ..aware.groups import GroupTest
 from ..p_values import Decision, count_reaching, p_value, step_size
-from .dependence import added_variance
 from .directions import DirectionBlocks, between, robust_grid
 from .published import PaperParts, paper_parts
 from .sequential import SequentialTest

@@ -24,8 +24,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...arrays import FloatArray
-from ...frontier.attainable import Attainable
+from ..arrays import FloatArray, IntArray
+from .attainable import Attainable
 
 
 def disagreement_factor(n_folds: int) -> float:
@@ -43,20 +43,34 @@ def added_variance(function: Attainable, q: FloatArray, n_folds: int) -> FloatAr
     s, added = function.scores, np.zeros((len(q), 2, 2))
     if s.n_rep == 1:
         return added
-    people, n_rep, n = slice(s.n_obs), s.n_rep, s.n_obs
-    group, own = s.group[people], s.weight[people] * s.dl[people] / (s.weight_sums / n_rep)[s.group[people]]
-    clusters = np.arange(n) if s.clusters is None else s.clusters[people]
+    people = slice(s.n_obs)
+    own = s.weight[people] * s.dl[people] / (s.weight_sums / s.n_rep)[s.group[people]]
+    clusters = s.clusters[people] if s.clustered and s.clusters is not None else None
     for k, direction in enumerate(q):
         chance = s.averaged(function.selected(direction))
-        rows = np.flatnonzero((chance > 0.0) & (chance < 1.0))
-        chance = chance[rows]
-        # share of the pairs of repetitions that disagree: 2 c (R - c) / (R (R - 1)) with c of R that select
-        disagreeing = 2.0 * chance * (1.0 - chance) * n_rep / (n_rep - 1)
-        moved = own[rows] * np.sqrt(disagreeing)
-        if s.clustered:
-            unit = np.unique(clusters[rows], return_inverse=True)[1]
-            sums = np.bincount(2 * unit + group[rows], moved, 2 * len(rows)).reshape(-1, 2)
-            added[k] = sums.T @ sums
-        else:
-            added[k] = np.diag(np.bincount(group[rows], moved**2, 2))
-    return n * disagreement_factor(n_folds) * added
+        added[k] = covariance_of_disagreement(own, chance, s.n_rep, s.group[people], 2, clusters)
+    return s.n_obs * disagreement_factor(n_folds) * added
+
+
+def covariance_of_disagreement(
+    scores: FloatArray,
+    chance: FloatArray,
+    n_rep: int,
+    group: IntArray,
+    n_groups: int,
+    clusters: IntArray | None = None,
+) -> FloatArray:
+    """Sum (G, G) over clusters, or rows, of the products of their scores (n,) times the root of the disagreement.
+
+    ``chance`` (n,): the share of the ``n_rep`` repetitions that select a row. Times rho_K it is what is missing.
+    """
+    rows = np.flatnonzero((chance > 0.0) & (chance < 1.0))
+    chance = chance[rows]
+    # share of the pairs of repetitions that disagree: 2 c (R - c) / (R (R - 1)) with c of R that select
+    moved = scores[rows] * np.sqrt(2.0 * chance * (1.0 - chance) * n_rep / (n_rep - 1))
+    if clusters is None:
+        return np.diag(np.bincount(group[rows], moved**2, n_groups))
+    unit = np.unique(clusters[rows], return_inverse=True)[1]
+    sums = np.bincount(n_groups * unit + group[rows], moved, n_groups * len(rows)).astype(np.float64)
+    found: FloatArray = sums.reshape(-1, n_groups).T @ sums.reshape(-1, n_groups)
+    return found

@@ -1,0 +1,89 @@
+"""Compiled sums of rules over rows: gains, their products, and what repetitions of the cross-fitting disagree about."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
+def sum_selected(p, stops, vectors, columns, out):  # type: ignore[no-untyped-def]
+    """Sum the columns over the rows that each rule selects, by criterion of the row."""
+    n_criteria, n_columns = p.shape[1], columns.shape[1]
+    total = np.empty(n_columns)
+    for r in range(p.shape[0]):
+        for g in range(n_criteria):
+            total[:] = 0.0
+            for i in range(stops[g], stops[g + 1]):
+                score = 0.0
+                for j in range(n_criteria):
+                    score += p[r, j] * vectors[i, j]
+                if score < 0.0:
+                    for k in range(n_columns):
+                        total[k] += columns[i, k]
+            for k in range(n_columns):
+                out[r, g, k] += total[k]
+
+
+@njit(cache=True, nogil=True)
+def sum_rules(p, rows, decisions, shares, influence, sums):  # type: ignore[no-untyped-def]
+    """Add up over units, for each rule, its gains x and their products with themselves, shares and influences.
+
+    The rows of a person are those of the repetitions: they disagree if the rule selects some of them.
+    """
+    gain, predicted, second, with_shares, cross, disagreement = sums
+    n_criteria, n_theta = p.shape[1], influence.shape[1]
+    x, noise, touched = np.zeros(n_criteria), np.zeros(n_criteria), np.empty(n_criteria, dtype=np.intp)
+    for r in range(p.shape[0]):
+        for u in range(rows.unit_stops.shape[0] - 1):
+            n_touched, n_selected, first, noisy = 0, 0, rows.unit_stops[u], False
+            for i in range(rows.unit_stops[u], rows.unit_stops[u + 1]):
+                score = 0.0
+                for j in range(n_criteria):
+                    score += p[r, j] * rows.vectors[i, j]
+                moved = decisions[i] - rows.lower[i]
+                if score < 0.0:
+                    moved -= rows.spread[i]
+                    n_selected += 1
+                if moved != 0.0:
+                    for j in range(n_criteria):
+                        predicted[r, j] += rows.mass[i] * rows.vectors[i, j] * moved
+                    for e in range(rows.entry_stops[i], rows.entry_stops[i + 1]):
+                        j = rows.which[e]
+                        known = False
+                        for k in range(n_touched):
+                            known = known or touched[k] == j
+                        if not known:
+                            touched[n_touched] = j
+                            n_touched += 1
+                            x[j] = 0.0
+                        x[j] += rows.change[e] * moved
+                if i + 1 == rows.unit_stops[u + 1] or rows.row[i + 1] != rows.row[i]:
+                    n_rows = i + 1 - first
+                    if 0 < n_selected < n_rows:
+                        noisy = True
+                        pairs = 2.0 * n_selected * (n_rows - n_selected) / (n_rows * (n_rows - 1.0))
+                        _add_noise(rows, first, i + 1, np.sqrt(pairs), noise)
+                    n_selected, first = 0, i + 1
+            for k in range(n_touched):
+                j = touched[k]
+                gain[r, j] += x[j]
+                for other in range(n_touched):
+                    second[r, j, touched[other]] += x[j] * x[touched[other]]
+                for c in range(n_criteria):
+                    with_shares[r, j, c] += x[j] * shares[u, c]
+                for v in range(n_theta):
+                    cross[r, j, v] += x[j] * influence[u, v]
+            if noisy:
+                for j in range(n_criteria):
+                    for k in range(n_criteria):
+                        disagreement[r, j, k] += noise[j] * noise[k]
+                noise[:] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _add_noise(rows, start, stop, root, noise):  # type: ignore[no-untyped-def]
+    """Add the scores of a person's rows, times the root of how far repetitions disagree, to those of the unit."""
+    for i in range(start, stop):
+        for e in range(rows.entry_stops[i], rows.entry_stops[i + 1]):
+            noise[rows.which[e]] += root * rows.spread[i] * rows.change[e]
