@@ -73,6 +73,7 @@ def test_only_public_names_are_listed():
         "Risks",
         "__version__",
         "cost_loss",
+        "criteria",
         "datasets",
         "errors",
         "evaluate",

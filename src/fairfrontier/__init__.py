@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from . import datasets, errors, results
+    from . import criteria, datasets, errors, results
     from .data.losses import Loss, cost_loss
     from .data.risks import Risks
     from .estimator import FairFrontier
@@ -23,6 +23,7 @@ __all__ = [
     "Risks",
     "__version__",
     "cost_loss",
+    "criteria",
     "datasets",
     "errors",
     "evaluate",

@@ -17,6 +17,7 @@ from .arrays import ArrayLike, FloatArray
 from .data.algorithms import Algorithms, Asked, Decisions, named_decisions
 from .data.aligning import aligned
 from .data.checks import check_alpha, check_n_jobs
+from .data.criteria import Criterion, read_criteria
 from .data.declared import read_declared
 from .data.groups import check_reference, two_groups_needed
 from .data.losses import Loss, get_loss
@@ -99,6 +100,18 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         What rules may depend on: the covariates alone, or the group as well. With "group-aware" the attainable risks
         are a box (without a capacity), rules need the group to decide, and algorithms are compared with rules that see
         it.
+    fairness : {"risk", "selection-rate", "selection-ratio", "true-positive-rate", "false-positive-rate"} or Criterion
+        The measure that is compared between groups. An alternative has no larger a difference in it (with more groups
+        no wider a range), or with "selection-ratio" no smaller a ratio of the smallest selection rate to the largest.
+        Other choices than "risk" are for `test_lda`, and with ``accuracy="overall"`` for set, frontier and pictures.
+    accuracy : {"by-group", "overall"}
+        For whom an alternative is no less accurate: for every group, or on average.
+    keep : {"selection-rate", "no-more-selected", "no-fewer-selected"}, optional
+        What share of people an alternative may select, compared with the algorithm.
+    keep_tolerance : float, optional
+        By how much that share may be off; default 0.02 for "selection-rate", else 0.
+    profit : column (n,), optional
+        What selecting each row earns: an alternative earns no less in total.
     groups : sequence of labels, optional
         The groups in the order in which results list them, two or more; rows of others are left out. Default: all
         labels sorted, last one first.
@@ -189,6 +202,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         bias_correction: str | None = None,
         n_refits: int = 20,
         rules: str = "group-blind",
+        fairness: str | Criterion = "risk",
+        accuracy: str = "by-group",
+        keep: str | None = None,
+        keep_tolerance: float | None = None,
+        profit: ArrayLike | None = None,
         groups: Sequence[Label] | None = None,
         merge: Mapping[Label, Sequence[Label]] | None = None,
         folds: Any = None,
@@ -212,6 +230,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         self.bias_correction = bias_correction
         self.n_refits = n_refits
         self.rules = rules
+        self.fairness = fairness
+        self.accuracy = accuracy
+        self.keep = keep
+        self.keep_tolerance = keep_tolerance
+        self.profit = profit
         self.groups = groups
         self.merge = merge
         self.folds = folds
@@ -253,7 +276,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         external_nuisance : array (n, G), optional
             Your own out-of-fold predictions of E[(loss(1, y) - loss(0, y)) 1{group = g} | x], one column per
             group in the order of ``groups``; no learner is then fitted. With rules="group-aware" they are predictions
-            of E[loss(1, y) - loss(0, y) | x, g], and of a row only that of its own group is used.
+            of E[loss(1, y) - loss(0, y) | x, g], and of a row only that of its own group is used. Rates of selection
+            and of errors need as many columns again, with predictions of P(group = g | x).
         lower, upper : number or column (n,), optional
             Only rules are considered whose chance of selecting a row lies between these bounds.
 
@@ -273,6 +297,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         loss = get_loss(self.loss)
         learner = read_learner(self.learner, self.learner_params)
         rules = read_rules(self.rules)
+        criteria = read_criteria(self.fairness, self.accuracy, self.keep, self.keep_tolerance, self.profit)
         if X is None and external_nuisance is None:
             raise InputError("bad-features", "X is needed to learn from; it may be None only with `external_nuisance`.")
         sample = make_sample(
@@ -304,6 +329,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             bounds=read_bounds(lower, upper, sample),
             external=aligned(external_nuisance, sample.index, "external_nuisance"),
             rules=rules,
+            criteria=criteria,
         )
         outcomes = read_column(aligned(y, sample.index, "y"), "y")
         classes = outcome_labels(outcomes.at(sample.rows), self.positive)
@@ -500,7 +526,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         """Test whether algorithms have less discriminatory alternatives; the null is that there is none.
 
         With more than two groups the question is asked for all of them together: is there a rule that is no worse for
-        any group and has no wider a range of risks? Then the method is "robust", and there is no capacity.
+        any group and has no wider a range of risks? Then the method is "robust", and there is no capacity. The same
+        holds for other choices of ``fairness``, ``accuracy``, ``keep`` and ``profit``: ``question`` of the result says
+        in a sentence what is asked.
 
         Parameters
         ----------
@@ -528,13 +556,16 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        LDATest, or LDATests by name for several algorithms; JointLDATest or JointLDATests for more than two groups
+        LDATest, or LDATests by name for several algorithms; JointLDATest or JointLDATests for more than two groups, and
+        for other criteria
 
         Examples
         --------
         >>> test = ff.test_lda(in_use)
         >>> test.verdict, test.p_value < 0.01
         ('lda-shown', True)
+        >>> test.question
+        'Is there a rule that errs no more often in any group, and has a smaller difference in error rates?'
         >>> tests = ff.test_lda({"in use": in_use, "everybody": in_use * 0 + 1})
         >>> [(name, bool(test.p_value_adjusted >= test.p_value)) for name, test in tests.items()]
         [('in use', True), ('everybody', True)]

@@ -12,11 +12,13 @@ from .bootstrap.capped import CappedContext
 from .bootstrap.draws import Drawing, DrawingContext
 from .data.aligning import aligned
 from .data.checks import check_bounds, check_capacity, check_level, check_probabilities
+from .data.criteria import USUAL, Criteria
 from .data.losses import Loss
 from .data.reading import Label
 from .data.row_losses import RowLosses, row_losses
 from .data.sample import Sample
 from .errors import InputError
+from .frontier.asked import AskedCriteria, ask_criteria, measures_of
 from .frontier.attainable import Attainable
 from .frontier.box import box_points
 from .frontier.capacity import cap
@@ -160,6 +162,8 @@ class Fit:
         How questions are answered unless they say otherwise.
     rules : RuleClass
         What rules may depend on.
+    asked : AskedCriteria or None
+        Criteria other than the groups' risks, if they were asked for.
     """
 
     sample: Sample
@@ -176,6 +180,12 @@ class Fit:
     sequence: FoldSequence | None
     options: Options
     rules: RuleClass = RULES
+    asked: AskedCriteria | None = None
+
+    @property
+    def criteria(self) -> Criteria:
+        """The criteria by which rules are compared."""
+        return USUAL if self.asked is None else self.asked.chosen
 
     @property
     def n_obs(self) -> int:
@@ -193,8 +203,14 @@ class Fit:
         return self.bounds.lower is not None or self.bounds.upper is not None
 
     def plane(self, what: str = "The frontier") -> Plane:
-        """Return the plane, or refuse ``what`` unless there are two groups."""
+        """Return the plane of two groups' risks, or refuse ``what`` if something else is compared."""
         self.sample.groups.pair(what)
+        if self.asked is not None:
+            raise InputError(
+                "bad-option",
+                f"{what} lives in the plane of two groups' risks, and this fit has other criteria: "
+                f"{self.criteria.listed}. Ask a fit without them.",
+            )
         assert self.in_plane is not None
         return self.in_plane
 
@@ -261,6 +277,7 @@ def learn(
     bounds: Bounds,
     external: ArrayLike | None = None,
     rules: RuleClass = RULES,
+    criteria: Criteria | None = None,
 ) -> Fit:
     """Learn the nuisance functions out of fold and build the support functions on them.
 
@@ -277,39 +294,36 @@ def learn(
     bounds : Bounds
         Bounds on the rules.
     external : array (n, G), optional
-        Predictions supplied from outside instead of a learner.
+        Predictions supplied from outside instead of a learner; for other criteria (n, 2 G) with the groups' chances.
     rules : RuleClass
         What rules may depend on.
+    criteria : Criteria, optional
+        What rules are compared by, if not the groups' risks.
 
     Returns
     -------
     Fit
     """
-    if how.bias_correction is not None and external is not None:
-        raise InputError(
-            "bad-option",
-            f"bias_correction={how.bias_correction!r} refits the learner, and with `external_nuisance` there is "
-            "none to refit: leave one of them out.",
-        )
-    if how.bias_correction is not None:
-        sample.groups.pair("The correction of the regret")
-    if how.sequential:
-        sample.groups.pair('A test with folds="sequential"')
-        _check_sequential(how, external is not None)
+    other = criteria if criteria is not None and not criteria.usual else None
+    _check_together(sample, how, rules, other, external=external is not None)
     if rules.sees_group:
-        _check_aware(how)
         learner = within_groups(learner)
-    rows, whole, sequence = row_losses(loss, sample.y), sample, None
+    rows, whole, sequence, asked = row_losses(loss, sample.y), sample, None, None
+    measures = None if other is None else measures_of(other, sample, rows)
+    again = _Again(sample, learner, how, options, seeds)
     if external is None:
-        nuisance = _cross_fit(sample, rows, learner, how, options, seeds)
+        nuisance = again.cross_fit(rows)
     else:
-        nuisance = external_nuisance(
+        nuisance = _from_outside(sample, rows, external, how, seeds, rules, chances=other is not None)
+    if other is not None and measures is not None:
+        asked = ask_criteria(
+            other,
             sample,
-            rows.dl,
-            external,
-            jitter=how.jitter,
-            random_state=seeds.learning,
-            sees_group=rules.sees_group,
+            rows,
+            nuisance.predictions,
+            measures=measures,
+            group=nuisance.group_probabilities,
+            predict=None if external is not None else again,
         )
     if how.sequential and nuisance.folds is not None:
         sequence = sequence_of(sample, nuisance.folds[0])
@@ -341,6 +355,7 @@ def learn(
         sequence=sequence,
         options=options,
         rules=rules,
+        asked=asked,
     )
     return _diagnosed(unseen)
 
@@ -384,6 +399,7 @@ def pair_of(fit: Fit, first: Label, second: Label) -> Fit:
     rows = np.flatnonzero(np.isin(fit.sample.group, codes))
     sample = fit.sample.of_groups(pair)
     t, within = nuisance.predictions[:, rows][:, :, codes], nuisance.within
+    chance = np.ones((*t.shape[:2], 1))
     if nuisance.group_probabilities is not None and not fit.rules.sees_group:
         chance = nuisance.group_probabilities[:, rows][:, :, codes].sum(axis=2, keepdims=True)
         t = np.divide(t, chance, out=np.zeros_like(t), where=chance > 0.0)
@@ -402,7 +418,31 @@ def pair_of(fit: Fit, first: Label, second: Label) -> Fit:
     losses, bounds = fit.row_losses.take(rows), fit.bounds.take(rows)
     function = attainable(sample, losses, own.predictions, bounds, fit.rules)
     plane = Plane(function, None, _points(function, None, fit.rules))
-    return _diagnosed(replace(fit, sample=sample, nuisance=own, row_losses=losses, in_plane=plane, bounds=bounds))
+    asked = None if fit.asked is None else fit.asked.take(rows, codes, chance)
+    return _diagnosed(
+        replace(fit, sample=sample, nuisance=own, row_losses=losses, in_plane=plane, bounds=bounds, asked=asked)
+    )
+
+
+def _check_together(
+    sample: Sample, how: Learning, rules: RuleClass, criteria: Criteria | None, *, external: bool
+) -> None:
+    """Refuse options that do not go with each other."""
+    if how.bias_correction is not None and external:
+        raise InputError(
+            "bad-option",
+            f"bias_correction={how.bias_correction!r} refits the learner, and with `external_nuisance` there is "
+            "none to refit: leave one of them out.",
+        )
+    if how.bias_correction is not None:
+        sample.groups.pair("The correction of the regret")
+    if how.sequential:
+        sample.groups.pair('A test with folds="sequential"')
+        _check_sequential(how, external)
+    if rules.sees_group:
+        _check_aware(how)
+    if criteria is not None:
+        _check_criteria(criteria, how, rules)
 
 
 def _check_sequential(how: Learning, external: bool) -> None:
@@ -425,6 +465,59 @@ def _check_aware(how: Learning) -> None:
     ):
         if given:
             raise InputError("bad-option", f'rules="group-aware" does not go with {what}; leave one of them out.')
+
+
+def _check_criteria(criteria: Criteria, how: Learning, rules: RuleClass) -> None:
+    """Refuse what does not go with other criteria than the groups' risks."""
+    for given, what in (
+        (how.sequential, 'folds="sequential", whose test compares the risks of two groups'),
+        (how.jitter != 0.0, f"jitter={how.jitter}, which turns pairs of risks"),
+        (how.bias_correction is not None, f"bias_correction={how.bias_correction!r}, which corrects risks"),
+        (rules.sees_group, 'rules="group-aware", whose alternatives change the risk of one group at a time'),
+    ):
+        if given:
+            raise InputError("bad-option", f"{criteria.listed} does not go with {what}; leave one of them out.")
+
+
+def _from_outside(
+    sample: Sample,
+    rows: RowLosses,
+    external: ArrayLike,
+    how: Learning,
+    seeds: Seeds,
+    rules: RuleClass,
+    *,
+    chances: bool,
+) -> Nuisance:
+    """Take predictions from outside; with ``chances`` those of the groups may stand beside those of the losses."""
+    values, n_groups, group = np.asarray(external), len(sample.groups), None
+    if chances and values.shape == (sample.n_given, 2 * n_groups):
+        given = values[:, n_groups:].ravel()
+        read = check_probabilities(given, "chances of the groups", len(given), code="bad-nuisance")
+        external, group = values[:, :n_groups], read.reshape(-1, n_groups)[sample.rows][None]
+    nuisance = external_nuisance(
+        sample, rows.dl, external, jitter=how.jitter, random_state=seeds.learning, sees_group=rules.sees_group
+    )
+    return replace(nuisance, group_probabilities=group)
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """Predicts E[z 1{G = g} | x] for other values z of the rows: the same learner on the same folds."""
+
+    sample: Sample
+    learner: Learner
+    how: Learning
+    options: Options
+    seeds: Seeds
+
+    def cross_fit(self, rows: RowLosses) -> Nuisance:
+        """Predict the loss differences."""
+        return _cross_fit(self.sample, rows, self.learner, self.how, self.options, self.seeds)
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Return predictions (n_rep, n, G)."""
+        return self.cross_fit(RowLosses(np.zeros_like(values), values)).predictions
 
 
 def attainable(

@@ -48,7 +48,7 @@ class Criterion:
     --------
     The share of people in need who are not selected:
 
-    >>> from fairfrontier.data.criteria import Criterion
+    >>> from fairfrontier.criteria import Criterion
     >>> need = [1, 0, 1, 1]
     >>> missed = Criterion(weight=need, base=1, gain=-1, name="rate of missed patients")
     """
@@ -107,6 +107,16 @@ class Criteria:
         words = {"risk": "expected loss", "selection-ratio": "selection rate"}
         return words.get(self.fairness, self.fairness.replace("-", " "))
 
+    @property
+    def listed(self) -> str:
+        """The choices that are not the usual ones, as users make them."""
+        own = self.fairness.name if isinstance(self.fairness, Criterion) else self.fairness
+        parts = [f"fairness={own!r}"] * (own != "risk") + [f"accuracy={self.accuracy!r}"] * (
+            self.accuracy != "by-group"
+        )
+        parts += [f"keep={self.keep!r}"] * (self.keep is not None) + ["profit"] * (self.profit is not None)
+        return ", ".join(parts)
+
     def describe(self) -> dict[str, object]:
         """Return the choices as plain text and numbers."""
         own = self.fairness.name if isinstance(self.fairness, Criterion) else self.fairness
@@ -137,11 +147,15 @@ class Criteria:
         return f"a smaller {'difference' if n_groups == 2 else 'range'} {'in' if n_groups == 2 else 'of'} {rate}"
 
 
+USUAL = Criteria()
+"""The groups' risks and nothing else."""
+
+
 def read_criteria(
     fairness: Any = "risk",
     accuracy: Any = "by-group",
     keep: Any = None,
-    tolerance: float | None = None,
+    keep_tolerance: float | None = None,
     profit: ArrayLike | None = None,
     interface: Interface = PYTHON,
 ) -> Criteria:
@@ -151,7 +165,7 @@ def read_criteria(
     _check_name(accuracy, "accuracy", get_args(AccuracyName), interface)
     if keep is not None:
         _check_name(keep, "keep", get_args(KeepName), interface)
-    name = interface.name("tolerance")
+    tolerance, name = keep_tolerance, interface.name("keep_tolerance" if interface is PYTHON else "keep-tolerance")
     if tolerance is not None and keep is None:
         raise InputError(
             "bad-option",
@@ -164,8 +178,8 @@ def read_criteria(
     if tolerance == 0.0 and keep == "selection-rate":
         raise InputError(
             "bad-option",
-            f"{interface.option('tolerance', '0')} asks for exactly the same share of people, which no data can show: "
-            f"allow a little, such as {interface.option('tolerance', '0.01')}, or ask for "
+            f"{name} of 0 asks for exactly the same share of people, which no data can show: "
+            f"allow a little, such as 0.01, or ask for "
             f"{interface.option('keep', 'no-more-selected')}.",
         )
     within = 0.0 if keep is None else (TOLERANCE if keep == "selection-rate" else 0.0)

@@ -128,6 +128,8 @@ class Aims:
         Position in ``spread`` of the group to which no gap may be wider, instead of the range.
     kept : tuple of Kept
         Criteria that are kept.
+    further : int
+        How many of the criteria that must not be higher, the last ones, are others than expected losses.
     """
 
     n_criteria: int
@@ -136,6 +138,7 @@ class Aims:
     measure: Literal["range", "ratio"] = "range"
     reference: int | None = None
     kept: tuple[Kept, ...] = ()
+    further: int = 0
 
     @property
     def widths(self) -> tuple[Width, ...]:

@@ -15,6 +15,9 @@ from .criteria import STILL, CriteriaRows
 from .criteria_kernels import sum_rules, sum_selected
 from .standing import Standing
 
+UNEVEN = 10.0
+"""Ratio of the sizes of two rays from which on they count as of different units."""
+
 
 @dataclass(frozen=True, slots=True)
 class RuleValues:
@@ -39,14 +42,15 @@ class RuleValues:
 
     def take(self, rules: IntArray) -> RuleValues:
         """Return some of the rules."""
-        return RuleValues(*(part[rules] for part in self._parts))
+        return RuleValues(*(part[rules] for part in self.parts))
 
     def stack(self, other: RuleValues) -> RuleValues:
         """Return these rules followed by others."""
-        return RuleValues(*(np.concatenate(both) for both in zip(self._parts, other._parts, strict=True)))
+        return RuleValues(*(np.concatenate(both) for both in zip(self.parts, other.parts, strict=True)))
 
     @property
-    def _parts(self) -> tuple[FloatArray, ...]:
+    def parts(self) -> tuple[FloatArray, ...]:
+        """All arrays, each with one entry per rule."""
         return self.directions, self.gain, self.predicted, self.covariance, self.cross, self.added
 
 
@@ -199,6 +203,16 @@ def slacks(
     )
     rounding = STILL * float(max(np.abs(standing.theta).max(), np.abs(values.gain).max(initial=0.0)))
     return Slacks(value, np.sqrt(np.maximum(variance, 0.0)), rounding)
+
+
+def ray_sizes(directions: FloatArray, rows: CriteriaRows) -> FloatArray:
+    """Sizes (M,) of predicted changes along weights (M, J) of the criteria, if these have very different units; else 1.
+
+    Rays are compared, cut and mixed in units of their sizes, which predictions alone decide.
+    """
+    size = np.array([float(rows.mass @ np.abs(rows.vectors @ p)) for p in directions])
+    size[size == 0.0] = 1.0
+    return np.ones(len(size)) if size.max() <= UNEVEN * size.min() else size
 
 
 def turned(q: FloatArray, turn: FloatArray, criteria: FloatArray) -> FloatArray:

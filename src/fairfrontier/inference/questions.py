@@ -40,7 +40,7 @@ from .regions import FrontierRegion, frontier_region, region_box
 def algorithms_of(fit: Fit, asked: Asked) -> Algorithms:
     """Read the algorithms that are asked about; risk pairs must lie within what the losses of the rows allow."""
     if asked.risks is not None:
-        fit.sample.groups.pair("A test of risk pairs")
+        fit.plane("A test of risk pairs")
     rows = fit.row_losses
     extremes = np.sort(np.stack([rows.l0, rows.of(np.ones(fit.n_obs))]), axis=0)
     s, ends = fit.sample, []
@@ -100,6 +100,7 @@ def lda_tests(
         bounded=fit.plane().function.scores.lower is not None,
         sequential=fit.sequence is not None,
         rules=fit.rules.name,
+        errors=fit.loss.name == "classification",
         checks=[*learner_checks(fit, algorithms, drawing.function), *[None] * len(algorithms.fixed)],
     )
 
@@ -107,10 +108,17 @@ def lda_tests(
 def asked_jointly(
     fit: Fit, *, method: Method, directions: int | str | None, kinks: bool, capacity: float | None
 ) -> bool:
-    """Whether a test asks for alternatives of more than two groups together; refuse what is defined for two only."""
+    """Whether a test needs the fan: of more than two groups, or other criteria; refuse what is for two risks only."""
     _check_lda(method, directions, kinks, capacity)
-    if len(fit.sample.groups) == 2:
+    if len(fit.sample.groups) == 2 and fit.asked is None:
         return False
+    if fit.asked is not None and (method != "robust" or capacity is not None):
+        other = "a capacity" if capacity is not None else f"method={method!r}"
+        raise InputError(
+            "bad-option",
+            f"The test with {fit.criteria.listed} is the robust one without a capacity, got {other}: leave it out. "
+            'keep="no-more-selected" keeps the share of people selected.',
+        )
     if method != "robust":
         fit.sample.groups.pair(f'The test with method="{method}"')
     if capacity is not None:

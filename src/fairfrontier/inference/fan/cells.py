@@ -14,7 +14,7 @@ import numpy as np
 from ...arrays import BoolArray, FloatArray, IntArray
 from ...frontier.criteria import CriteriaRows
 from ...frontier.fan import Fan
-from ...frontier.rule_values import RuleValuer, RuleValues, Slacks, slacks
+from ...frontier.rule_values import RuleValuer, RuleValues, Slacks, ray_sizes, slacks
 from ...frontier.standing import Standing
 
 EVEN = (0.2, 0.8)
@@ -74,7 +74,7 @@ class _Mesh:
     def __init__(self, rows: CriteriaRows, standing: Standing, fan: Fan, n_jobs: int | None) -> None:
         self.value, self.standing, self.n = RuleValuer(rows, standing, n_jobs), standing, rows.n_criteria
         self.values: RuleValues | None = None
-        spanning = fan.spanning
+        spanning = fan.spanning / ray_sizes(fan.directions, rows)[:, None]
         self.corners, self.own = np.empty((0, spanning.shape[1])), np.empty(0, dtype=np.intp)
         self.own_t = np.empty(0)
         self.halves: dict[tuple[int, int], int] = {}

@@ -41,13 +41,14 @@ class JointEvidence(Result):
 
     ``risk`` (K,) of the groups, and the ``criteria`` (J,) that are compared, the risks themselves unless others were
     asked for. ``widths`` that must not grow: the range of the risks, or the gap of each group to the reference, as
-    estimated by differences chosen on other folds. The test is decided at net ``weights`` (J,) of the criteria by the
-    ``slack`` of a rule with its ``standard_error``. ``n_rules`` rules in ``n_cells`` cells were tested; ``loss`` is
-    what cells cost, in standard errors, as predicted; ``finished``: whether more cells were of no
+    estimated by differences chosen on other folds, with ``width_errors``. The test is decided at net ``weights`` (J,)
+    of the criteria by the ``slack`` of a rule with its ``standard_error``. ``n_rules`` rules in ``n_cells`` cells were
+    tested; ``loss`` is what cells cost, in standard errors, as predicted; ``finished``: whether more cells were of no
     use, rather than the budget spent. ``gain``, ``gain_error`` and ``gain_weights`` (A,): the smallest estimated gain
     of a best rule in a weighted mean of the risks, as predicted; of the A criteria that must not be higher, one for
     each group or one overall. ``best_p_value`` (A,): that the algorithm is no better for a group than the learner's
     best rule for it.
+    ``aims``: what must not get worse, by positions of criteria.
     ``by_group``: among rules that see the group, the tests of single groups, on which the p-value then rests; the
     ``witness`` then changes decisions about the group that decides, and ``weights`` are those of that group.
     """
@@ -55,6 +56,7 @@ class JointEvidence(Result):
     risk: FloatArray
     criteria: FloatArray
     widths: FloatArray
+    width_errors: FloatArray
     slack: float
     standard_error: float
     weights: FloatArray
@@ -70,6 +72,7 @@ class JointEvidence(Result):
     loss: float
     finished: bool
     witness: JointWitness | None
+    aims: Aims
     by_group: tuple[GroupTest, ...] = ()
 
     @property
@@ -97,6 +100,11 @@ class JointEvidence(Result):
         names = ("feasibility_t", "best_p_value", "gain", "gain_error", "gain_weights", "finished", "witness")
         more: dict[str, object] = {name: getattr(self, name) for name in names}
         return plain_items(self._facts() | more | {"by_group": list(self.by_group)})
+
+    @property
+    def measure(self) -> FloatArray:
+        """The measure (K,) of each group whose spread must not be larger."""
+        return self.criteria[list(self.aims.spread)]
 
     def gain_bound(self, alpha: float) -> float:
         """Upper bound of level 1 - alpha on the gain in the mean of the risks with ``gain_weights``, never below 0."""
@@ -129,18 +137,19 @@ def joint_evidence(
     weakest = np.unravel_index(int(found.t.argmin()), found.t.shape)
     weights = cells.corners[cells.members[weakest]][:n]
     size = float(np.abs(weights).sum())
-    single = slice(aims.lower)
+    single = slice(aims.lower - aims.further)
     at_units = slacks(cells.values, standing, cells.own[single], cells.corners[single])
     gain, gain_error, gain_weights = _smallest_gain(cells, aims)
     p_value, witness = float(stats.norm.sf(found.t[weakest])), None
     if p_value < SHOWN_BELOW:
-        menu = group_menu(rows, fan, standing, menu_of(aims, fan), n_draws=n_draws, seed=seed, n_jobs=n_jobs)
+        menu = group_menu(rows, fan, standing, menu_of(aims, fan, rows), n_draws=n_draws, seed=seed, n_jobs=n_jobs)
         witness = choose_witness(menu, rows, by_group)
     feasibility_t, feasibility_p = _feasibility(RuleValuer(rows, standing, n_jobs), n_draws, seed)
     return JointEvidence(
         risk=standing.theta[:n] if by_group is None else by_group(decisions)[0],
         criteria=standing.theta[:n],
         widths=standing.theta[n:],
+        width_errors=np.sqrt(np.diag(standing.covariance)[n:]),
         slack=float(found.value[weakest]) / size,
         standard_error=float(found.error[weakest]) / size,
         weights=weights / size,
@@ -156,12 +165,13 @@ def joint_evidence(
         loss=cells.loss,
         finished=cells.finished,
         witness=witness,
+        aims=aims,
     )
 
 
 def _smallest_gain(cells: Cells, aims: Aims) -> tuple[float, float, FloatArray]:
     """The gain of a best rule in a mean of the risks with weights >= 0, at the corner with the least by prediction."""
-    a = aims.lower
+    a = aims.lower - aims.further
     p, others = cells.corners[:, :a], cells.corners[:, a:]
     among = np.flatnonzero((p >= 0.0).all(axis=1) & (others == 0.0).all(axis=1))
     size = p[among].sum(axis=1)

@@ -16,7 +16,7 @@ import numpy as np
 from ...arrays import FloatArray, IntArray
 from ...frontier.criteria import STILL, CriteriaRows
 from ...frontier.fan import Aims, Fan, by_group
-from ...frontier.rule_values import RuleValuer, turned
+from ...frontier.rule_values import RuleValuer, ray_sizes, turned
 from ...frontier.standing import Standing
 from ..lda.witness import critical
 from .forms import BLOCK, blocks_of, gains_of_rules, square_root
@@ -100,21 +100,25 @@ def _lattice_size(n: int, parts: int) -> int:
     return size
 
 
-def menu_of(aims: Aims, fan: Fan) -> FloatArray:
+def menu_of(aims: Aims, fan: Fan, rows: CriteriaRows) -> FloatArray:
     """Weights (M, J) of the menu from which an alternative is chosen.
 
-    For the risks of groups those of `menu_weights`. For other criteria the generators of the fan, the middles of its
-    cones, and of their edges, as many as there is room for.
+    For the risks of groups those of `menu_weights`. For other criteria lattices of shares of the generators of every
+    cone, as fine as there is room for; many cones have their generators and middles alone.
     """
-    n = aims.n_criteria
+    n, d = aims.n_criteria, fan.cones.shape[1]
     if aims in (by_group(n), by_group(n, aims.reference)):
         return menu_weights(n)
-    corners = fan.directions[fan.cones]
-    first, second = np.triu_indices(corners.shape[1], 1)
-    edges = ((corners[:, first] + corners[:, second]) / 2.0).reshape(-1, n)
-    candidates = np.vstack([fan.directions, corners.mean(axis=1), edges])
-    kept = dict.fromkeys(map(tuple, candidates[np.abs(candidates).max(axis=1) > 0.0].round(12).tolist()))
-    return np.array(list(kept)[:MOST_RULES])
+    rays = fan.directions / ray_sizes(fan.directions, rows)[:, None]
+    found, parts = np.vstack([rays, rays[fan.cones].mean(axis=1)])[:MOST_RULES], 1
+    while True:
+        parts += 1
+        counts = np.array([np.bincount(c, minlength=d) for c in combinations_with_replacement(range(d), parts)])
+        lattice = np.vstack([(counts / parts) @ rays[cone] for cone in fan.cones])
+        lattice = np.unique(lattice[np.abs(lattice).max(axis=1) > 0.0].round(12), axis=0)
+        if len(lattice) > MOST_RULES:
+            return found
+        found = lattice
 
 
 def group_menu(

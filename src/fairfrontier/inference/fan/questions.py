@@ -1,16 +1,22 @@
-"""The question of an alternative for all groups together, asked of a `Fit`."""
+"""The question of an alternative for all groups and in all criteria together, asked of a `Fit`."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from ...data.algorithms import Algorithms
+from ...data.criteria import MOST_BY_GROUP
 from ...data.groups import MOST_TOGETHER, MOST_WITH_REFERENCE, check_reference, too_many_together
+from ...data.messages import listed
 from ...data.reading import Label
+from ...errors import InputError, SmallSampleWarning
 from ...fit import Fit, predicted
-from ...frontier.criteria import CriteriaRows
-from ...frontier.fan import by_group
+from ...frontier.asked import AskedCriteria
+from ...frontier.criteria import STILL, CriteriaRows
+from ...frontier.fan import Aims, by_group
 from ..aware.joint import aware_joint_evidence
 from ..questions import warn_of_few_draws
 from .evidence import joint_evidence
@@ -23,19 +29,23 @@ N_FOLDS = 5
 def joint_lda_tests(
     fit: Fit, algorithms: Algorithms, *, alpha: float | None = None, reference: Label | None = None
 ) -> JointLDATests:
-    """Test whether algorithms have alternatives for all groups together; see `FairFrontier.test_lda`."""
+    """Test whether algorithms have alternatives in all criteria together; see `FairFrontier.test_lda`."""
     groups = fit.sample.groups
     code = check_reference(groups.labels, reference)
     if len(groups) > (MOST_TOGETHER if reference is None else MOST_WITH_REFERENCE):
         raise too_many_together(groups.labels, reference)
+    aims = by_group(len(groups), code) if fit.asked is None else _aims(fit, fit.asked, code)
     rates: list[FloatArray] = [fit.group_means(a) for a in algorithms.decisions]
-    rows, folds, found = _rows(fit), folds_of(fit), []
+    rows, folds, found = criteria_of(fit), folds_of(fit), []
+    if fit.asked is not None:
+        _check_rates(fit, rows, aims, algorithms)
     for a in algorithms.decisions:
         evidence = joint_evidence(
             rows,
             a,
             folds,
-            aims=by_group(len(groups), code),
+            aims=aims,
+            by_group=None if fit.asked is None else lambda chances: _by_group(fit, chances),
             n_draws=fit.options.n_boot,
             seed=fit.seeds.drawing,
             n_jobs=fit.options.n_jobs,
@@ -52,12 +62,65 @@ def joint_lda_tests(
         reference=reference,
         alpha=fit.level(alpha),
         bounded=fit.bounded,
+        criteria=fit.criteria,
+        errors=fit.loss.name == "classification",
     )
 
 
-def _rows(fit: Fit) -> CriteriaRows:
-    """The rows of all repetitions with the groups' risks as criteria."""
-    return predicted(fit.sample, fit.row_losses, fit.nuisance.predictions, fit.bounds, rules=fit.rules).rows
+def criteria_of(fit: Fit) -> CriteriaRows:
+    """The rows of all repetitions with the criteria that are compared."""
+    t = fit.nuisance.predictions
+    if fit.asked is None:
+        return predicted(fit.sample, fit.row_losses, t, fit.bounds, rules=fit.rules).rows
+    return fit.asked.rows(fit.sample, fit.row_losses, t, fit.bounds.lower, fit.bounds.upper)
+
+
+def _by_group(fit: Fit, chances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Risks and selection rates (K,) of people's chances of selection (n,)."""
+    return fit.group_means(fit.row_losses.of(chances)), fit.group_means(chances)
+
+
+def _aims(fit: Fit, asked: AskedCriteria, reference: int | None) -> Aims:
+    """What must not get worse; refuse what cannot be asked of so many groups."""
+    chosen, n_groups = asked.chosen, len(fit.sample.groups)
+    if reference is not None and chosen.ratio:
+        raise InputError(
+            "bad-option",
+            'fairness="selection-ratio" is the smallest rate over the largest, whichever groups these are: leave '
+            '`reference` out, or ask for fairness="selection-rate".',
+        )
+    if chosen.accuracy == "by-group" and chosen.fairness != "risk" and n_groups > MOST_BY_GROUP:
+        raise InputError(
+            "too-many-groups",
+            f"The risks of all groups together with another measure ({chosen.listed}) are compared for at most "
+            f'{MOST_BY_GROUP} groups, and there are {n_groups}. Ask for accuracy="overall", or choose `groups`, or '
+            "`merge` some.",
+        )
+    return asked.aims(n_groups, reference if n_groups > 2 else None)
+
+
+def _check_rates(fit: Fit, rows: CriteriaRows, aims: Aims, algorithms: Algorithms) -> None:
+    """Refuse a ratio with a zero denominator, and warn of rates of exactly 0 or 1, which seem to be known exactly."""
+    if not isinstance(fit.criteria.fairness, str) or fit.criteria.fairness == "risk":
+        return
+    for name, a in zip(algorithms.names, algorithms.decisions, strict=False):
+        rates = rows.by_criterion(rows.values(a[rows.row]))[list(aims.spread)]
+        if fit.criteria.ratio and not rates.max() > 0.0:
+            raise InputError(
+                "undefined-rate",
+                f"{name} selects nobody in any group, so that the ratio of selection rates is 0 over 0. Ask for "
+                'fairness="selection-rate".',
+            )
+        known = np.minimum(rates, 1.0 - rates) <= STILL
+        extreme = [label for label, at_end in zip(fit.sample.groups, known, strict=True) if at_end]
+        if extreme:
+            warnings.warn(
+                f"The {fit.criteria.measure} of {name} is exactly 0 or 1 in group {listed(extreme)}: its standard "
+                "error is 0 by the sample, so that the test takes it for known. With few people it is not; merge the "
+                "group with another, or ask for another measure.",
+                SmallSampleWarning,
+                stacklevel=4,
+            )
 
 
 def folds_of(fit: Fit) -> IntArray:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from ...arrays import FloatArray
 from ...data.checks import check_alpha
+from ...data.criteria import USUAL, Criteria
 from ...data.number_formats import confidence_text
 from ...data.reading import Label
 from ...data.result import PlainDict, labels, plain_items
@@ -23,11 +24,12 @@ from .witness import JointWitness
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class JointLDATest(LDAAnswer):
-    """Result of testing whether an algorithm has a less discriminatory alternative for several groups together.
+    """Result of testing whether an algorithm has a less discriminatory alternative in several criteria together.
 
     An alternative is a rule that is no worse for any group and whose range of risks (the largest less the smallest) is
-    no wider; with a ``reference`` group, whose gaps to that group are no wider. The null hypothesis is that there is
-    none that is strictly better in every separating direction. ``verdict`` is one of
+    no wider; with a ``reference`` group, whose gaps to that group are no wider; with other ``criteria``, what
+    ``question`` says. The null hypothesis is that there is none that is strictly better in every separating direction.
+    ``verdict`` is one of
 
     * ``"lda-shown"``: the robust test rejects, so such a rule exists.
     * ``"no-evidence"``: it does not; ``gain_bound`` is the largest gain with which the data are compatible, unless the
@@ -36,7 +38,7 @@ class JointLDATest(LDAAnswer):
       the algorithm uses information outside the covariates.
 
     ``p_value_adjusted`` is Holm's over the ``tested_together`` algorithms of one call of `test_lda`; the verdict rests
-    on it. Feasibility is judged without adjustment.
+    on it. Feasibility is judged without adjustment. ``errors``: whether the loss counts wrong decisions.
     """
 
     name: str
@@ -49,11 +51,29 @@ class JointLDATest(LDAAnswer):
     tested_together: int = 1
     bounded: bool = False
     capacity: float | None = None
+    criteria: Criteria = USUAL
+    errors: bool = True
+
+    @property
+    def question(self) -> str:
+        """The question that is answered, in one sentence."""
+        return self.criteria.question(len(self.groups), self.reference, errors=self.errors)
 
     @property
     def range(self) -> float:
         """Largest less smallest risk."""
         return float(np.ptp(self.risk))
+
+    @property
+    def measure(self) -> FloatArray:
+        """The measure (K,) that is compared between groups, the risk unless another was asked for."""
+        return self.evidence.measure
+
+    @property
+    def spread(self) -> float:
+        """Largest less smallest of the measure, or for a ratio the smallest over the largest."""
+        own = self.measure
+        return float(own.min() / own.max()) if self.criteria.ratio else float(np.ptp(own))
 
     @property
     def p_value(self) -> float:
@@ -101,9 +121,14 @@ class JointLDATest(LDAAnswer):
 
     @property
     def better_for(self) -> tuple[Label, ...]:
-        """Groups for which the algorithm does better than the learner's best rule, each tested at alpha / K."""
-        level = self.alpha / len(self.groups)
-        pairs = zip(self.groups, self.evidence.best_p_value.tolist(), strict=True)
+        """Groups for which the algorithm does better than the learner's best rule, each tested at alpha / K.
+
+        All of them, if it is more accurate overall where accuracy is asked for overall.
+        """
+        found, level = self.evidence.best_p_value, self.alpha / len(self.evidence.best_p_value)
+        if self.criteria.accuracy == "overall":
+            return self.groups if found[0] <= level else ()
+        pairs = zip(self.groups, found.tolist(), strict=True)
         return tuple(label for label, p in pairs if p <= level)
 
     def _largest_gain(self) -> float:
@@ -111,7 +136,7 @@ class JointLDATest(LDAAnswer):
 
     @property
     def gain_weights(self) -> FloatArray:
-        """Weights (K,) of the groups' risks, summing to one, to which ``gain_bound`` refers."""
+        """Weights of the groups' risks (K,), or 1 for the overall risk, to which ``gain_bound`` refers."""
         return self.evidence.gain_weights
 
     def at(self, alpha: float) -> JointLDATest:
@@ -129,6 +154,8 @@ class JointLDATest(LDAAnswer):
             "range": self.range,
             "p_value": self.p_value,
         }
+        if not self.criteria.usual:
+            facts |= {"question": self.question, "measure": self.measure, "spread": self.spread}
         if self.tested_together > 1:
             facts |= {"p_value_adjusted": self.p_value_adjusted, "tested_together": self.tested_together}
         return facts
@@ -141,6 +168,8 @@ class JointLDATest(LDAAnswer):
             "reject": self.reject,
             "statistic": self.statistic,
             "selection_rate": self.selection_rate,
+            "question": self.question,
+            "criteria": self.criteria.describe(),
             "bounded": self.bounded,
             "better_for": labels(self.better_for),
             "gain_bound": self.gain_bound,
@@ -158,11 +187,20 @@ class JointLDATest(LDAAnswer):
     def to_frame(self) -> pd.DataFrame:
         """One row per group: risk, selection rate, and what the witness changes where there is one."""
         columns: dict[str, object] = {"risk": self.risk, "selection rate": self.selection_rate}
+        extra, positions = self._own_column(), list(self.evidence.aims.spread)
+        columns |= {} if extra is None else {extra: self.measure}
         if (w := self.witness) is not None:
-            n = len(self.groups)
-            columns |= {"risk of the alternative": w.risk, "gain": w.gain[:n]}
-            columns |= {"gain at least": w.lower_bounds(self.alpha)[:n], "its selection rate": w.selection_rate}
+            columns |= {"risk of the alternative": w.risk}
+            if self.criteria.accuracy == "by-group":
+                n = len(self.groups)
+                columns |= {"gain": w.gain[:n], "gain at least": w.lower_bounds(self.alpha)[:n]}
+            columns |= {"its selection rate": w.selection_rate}
+            columns |= {} if extra is None else {f"its {extra}": w.criteria[positions]}
         return pd.DataFrame(columns, index=pd.Index(self.groups, name="group"))
+
+    def _own_column(self) -> str | None:
+        """The measure, if a table needs a column for it."""
+        return None if self.criteria.measure in ("expected loss", "selection rate") else self.criteria.measure
 
     def _frame(self) -> pd.DataFrame:
         return self.to_frame()
@@ -170,7 +208,8 @@ class JointLDATest(LDAAnswer):
     @property
     def heading(self) -> str:
         """The question that is answered."""
-        return f"Is there a less discriminatory alternative to {self.name}, all {len(self.groups)} groups together?"
+        together = f", all {len(self.groups)} groups together" if len(self.groups) > 2 else ""
+        return f"Is there a less discriminatory alternative to {self.name}{together}?"
 
     @property
     def aim(self) -> str:
@@ -181,10 +220,11 @@ class JointLDATest(LDAAnswer):
 
     def sentences(self) -> list[str]:
         """Say in plain words what the test shows and what it does not show."""
+        if not self.criteria.usual:
+            return self._sentences_of_criteria()
         e = self.evidence
-        pairs = zip(self.groups, self.risk.tolist(), strict=True)
         return [
-            f"Risks: {', '.join(f'group {label} {risk:.4f}' for label, risk in pairs)}; range {self.range:.4f}.",
+            f"Risks: {self._listed(self.risk)}; range {self.range:.4f}.",
             *([SEEING] if e.by_group else []),
             *group_sentences(e.by_group),
             f"Test (robust, no group worse off and no {self.aim} wider): p-value "
@@ -195,6 +235,50 @@ class JointLDATest(LDAAnswer):
             "evidence, not a legal finding. It presumes that outcomes are measured alike in all groups and known for "
             "all rows, and is optimistic about an algorithm that was trained on these rows.",
         ]
+
+    def _listed(self, values: FloatArray) -> str:
+        return ", ".join(f"group {label} {x:.4f}" for label, x in zip(self.groups, values.tolist(), strict=True))
+
+    def _sentences_of_criteria(self) -> list[str]:
+        c = self.criteria
+        spread = f"{'ratio' if c.ratio else 'range'} {self.spread:.4f}"
+        own = [] if c.fairness == "risk" else [f"{c.measure.capitalize()}: {self._listed(self.measure)}; {spread}."]
+        return [
+            self.question,
+            *own,
+            f"Risks: {self._listed(self.risk)}; range {self.range:.4f}.",
+            f"Test (robust): p-value {self._adjusted_text(self.p_value, self.p_value_adjusted)}{self._tested()}",
+            *self._finding(),
+            *self._no_room(),
+            *self._better(),
+            f'"Less discriminatory" means here {c.smaller(len(self.groups), self.reference, errors=self.errors)}, and '
+            "nothing about other measures: evidence, not a legal finding. It presumes that outcomes are measured "
+            "alike in all groups and known for all rows, and is optimistic about an algorithm that was trained on "
+            "these rows.",
+        ]
+
+    def _no_room(self) -> list[str]:
+        """Say so if there is hardly a spread that could be smaller."""
+        e, c = self.evidence, self.criteria
+        k = len(e.widths) - len(e.aims.kept)
+        room = np.abs(1.0 - e.widths[:k]) if c.ratio else e.widths[:k]
+        if self.verdict == "lda-shown" or (room > 2.0 * e.width_errors[:k]).all():
+            return []
+        return [
+            f"The {'ratio' if c.ratio else 'spread'} of the {c.measure} between the groups can hardly be told from "
+            f"{'one' if c.ratio else 'zero'}: there is no room for a better one, and the test has little power."
+        ]
+
+    def _gain_names(self) -> list[str]:
+        """What the gains of an alternative are gains in."""
+        c, n_groups = self.criteria, len(self.groups)
+        names = ["overall risk"] if c.accuracy == "overall" else [f"group {label}" for label in self.groups]
+        names += ["profit"] * (c.profit is not None)
+        if self.reference is not None and n_groups > 2:
+            names += [f"the gap of group {label}" for label in self.groups if label != self.reference]
+        else:
+            names.append("room to the ratio" if c.ratio else "the range" if n_groups > 2 else "the gap")
+        return names + ["room for the share selected"] * len(self.evidence.aims.kept)
 
     def _tested(self) -> str:
         e = self.evidence
@@ -209,15 +293,15 @@ class JointLDATest(LDAAnswer):
             shown = (
                 f"Other decisions about one group alone, all else as now, would lower its risk and widen no {self.aim}."
             )
+        if not self.criteria.usual:
+            shown = "Yes: such a rule exists."
         return [
             shown,
-            *([] if (w := self.witness) is None else [_describe(w, self.groups, self.reference, self.alpha)]),
+            *([] if (w := self.witness) is None else [_describe(w, self._gain_names(), self.alpha)]),
         ]
 
 
-def _describe(w: JointWitness, groups: tuple[Label, ...], reference: Label | None, alpha: float) -> str:
-    others = [label for label in groups if label != reference]
-    widths = ["the range"] if reference is None else [f"the gap of group {label}" for label in others]
+def _describe(w: JointWitness, names: Sequence[str], alpha: float) -> str:
     kind = (
         f"{w.shares[0]:.0%} of the decisions about group {w.changed} by a rule learned for it, all else as now"
         if w.changed is not None
@@ -227,8 +311,7 @@ def _describe(w: JointWitness, groups: tuple[Label, ...], reference: Label | Non
     )
     clear = "all bounds clear zero" if w.changed is None else "the bounds of what changes clear zero"
     return (
-        f"An alternative, {kind}. "
-        f"{gains_in_words(w, w.gain, [*(f'group {label}' for label in groups), *widths], alpha, clear)} With "
+        f"An alternative, {kind}. {gains_in_words(w, w.gain, names, alpha, clear)} With "
         f"{confidence_text(alpha)} confidence the bounds of all rules that might have been chosen hold together. The "
         "estimated gains tend to be overstated, as this rule was chosen, and is shown, because of the same rows."
     )
@@ -267,13 +350,27 @@ def judge_jointly(
     reference: Label | None,
     alpha: float,
     bounded: bool,
+    criteria: Criteria,
+    errors: bool,
 ) -> JointLDATests:
     """Judge algorithms tested together by their evidence, with Holm's adjustment; by name."""
     adjusted = holm(np.array([evidence.p_value for evidence in found])).tolist()
     each = zip(names, found, selection_rates, adjusted, strict=True)
     return JointLDATests(
         {
-            name: JointLDATest(name, groups, reference, alpha, evidence, rates, p, len(found), bounded)
+            name: JointLDATest(
+                name,
+                groups,
+                reference,
+                alpha,
+                evidence,
+                rates,
+                p,
+                len(found),
+                bounded,
+                criteria=criteria,
+                errors=errors,
+            )
             for name, evidence, rates, p in each
         }
     )

@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 from ...arrays import FloatArray, IntArray
 from ...data.reading import Label
 from ...frontier.criteria import CriteriaRows
+from ...frontier.rule_values import ray_sizes
 from ..lda.witness import CHOSEN_AT, N_SHARES, Alternative, critical
 from .menu import GroupMenu, smallest_slacks
 
@@ -98,11 +99,12 @@ def choose_witness(menu: GroupMenu, rows: CriteriaRows, by_group: ByGroup | None
     that with the best estimates. Bounds hold whichever is chosen. ``by_group`` gives the groups' risks and selection
     rates where these are not the criteria and their shares.
     """
-    shares, worst = _best_mixture(menu.forms - critical(menu.largest, CHOSEN_AT) * menu.errors)
+    size = ray_sizes(menu.nets, rows)
+    shares, worst = _best_mixture((menu.forms - critical(menu.largest, CHOSEN_AT) * menu.errors) / size)
     if worst <= 0.0:
-        shares, _ = _best_mixture(menu.predicted)
+        shares, _ = _best_mixture(menu.predicted / size)
         if (shares @ menu.forms).min() <= 0.0:
-            shares, _ = _best_mixture(menu.forms)
+            shares, _ = _best_mixture(menu.forms / size)
     found = _witness(menu, np.flatnonzero(shares > SMALL_SHARE), shares)
     if by_group is None:
         return found

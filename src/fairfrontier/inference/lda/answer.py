@@ -41,6 +41,11 @@ class LDAAnswer(ExplainedResult):
     bounded: bool
 
     @property
+    def question(self) -> str:
+        """The question that is answered, in one sentence."""
+        raise NotImplementedError
+
+    @property
     def p_value(self) -> float:
         """P-value of this algorithm alone."""
         raise NotImplementedError
@@ -132,23 +137,32 @@ class LDAAnswer(ExplainedResult):
         nothing = "No evidence of one. This does not show that none exists"
         if self.gain_bound is None:
             return f"{nothing}."
-        each = [f"{w:.2f} ({label})" for label, w in zip(self.groups, self.gain_weights.tolist(), strict=True)]
-        mean = (
-            f"average of the two risks weighted {' to '.join(each)}"
-            if len(each) == 2
-            else f"mean of the risks weighted {', '.join(each)}"
-        )
         return (
             f"{nothing}: if the learner is consistent, the data are compatible with a reduction of at most "
-            f"{self.gain_bound:.4f} ({confidence_text(self.alpha)} bound) in the {mean}."
+            f"{self.gain_bound:.4f} ({confidence_text(self.alpha)} bound) in the {self._mean()}."
         )
+
+    @property
+    def _overall(self) -> bool:
+        """Whether accuracy is asked for overall and not in every group."""
+        return len(self.gain_weights) < len(self.groups)
+
+    def _mean(self) -> str:
+        """What ``gain_bound`` bounds, in words."""
+        if self._overall:
+            return "overall risk"
+        each = [f"{w:.2f} ({label})" for label, w in zip(self.groups, self.gain_weights.tolist(), strict=True)]
+        if len(each) == 2:
+            return f"average of the two risks weighted {' to '.join(each)}"
+        return f"mean of the risks weighted {', '.join(each)}"
 
     def _better(self) -> list[str]:
         """Say for which groups the algorithm does better than the learner, if for any."""
         if not (better := self.better_for):
             return []
+        whom = "Overall" if self._overall else f"For group {' and for group '.join(map(str, better))}"
         return [
-            f"For group {' and for group '.join(map(str, better))} the algorithm does better than the learner's best "
+            f"{whom} the algorithm does better than the learner's best "
             "rule, beyond chance: the learner is too weak, or the algorithm uses information outside the covariates"
             + self._or_limits()
             + "."

@@ -10,6 +10,7 @@ import pandas as pd
 
 from ...arrays import FloatArray
 from ...data.checks import check_level
+from ...data.criteria import USUAL
 from ...data.notebook import COLOURS, GREEN, ORANGE, Picture
 from ...data.number_formats import confidence_text
 from ...data.reading import Label
@@ -49,7 +50,8 @@ class LDATest(LDAAnswer):
     the fit, if ``bounded``. ``sequential``: the robust test is that of sequential folds, proven for any learner; its
     null law is standard normal, and ``draws`` are quantiles of that. ``rules`` says whether the alternatives
     considered see the group; if they do, and without a capacity, every group is tested by itself (``by_group``). With
-    several repetitions of the cross-fitting everything is about the lottery between their rules.
+    several repetitions of the cross-fitting everything is about the lottery between their rules. ``errors``: whether
+    the loss counts wrong decisions, which ``question`` then calls so.
     """
 
     name: str
@@ -66,6 +68,12 @@ class LDATest(LDAAnswer):
     learner_check: LearnerCheck | None = None
     sequential: bool = False
     rules: RulesName = "group-blind"
+    errors: bool = True
+
+    @property
+    def question(self) -> str:
+        """The question that is answered, in one sentence."""
+        return USUAL.question(2, errors=self.errors)
 
     @property
     def statistic(self) -> float:
@@ -173,6 +181,7 @@ class LDATest(LDAAnswer):
     def to_dict(self) -> PlainDict:
         """Everything but the draws, as plain numbers and text."""
         more: dict[str, object] = {
+            "question": self.question,
             "tested_together": self.tested_together,
             "p_value_adjusted": self.p_value_adjusted,
             "robust_p_value": self.robust_p_value,
@@ -351,11 +360,13 @@ def judge(
     bounded: bool = False,
     sequential: bool = False,
     rules: RulesName = "group-blind",
+    errors: bool = True,
     checks: Sequence[LearnerCheck | None] | None = None,
 ) -> LDATests:
     """Judge algorithms tested together by their evidence, with Holm's adjustment of both p-values; by name.
 
-    ``checks`` compare the learner with each algorithm; ``sequential``: whether robust p-values are of sequential folds.
+    ``errors``: whether the loss counts wrong decisions. ``checks`` compare the learner with each algorithm;
+    ``sequential``: whether robust p-values are of sequential folds.
     """
     adjusted = holm(np.array([evidence.p_value for evidence in found]))
     robust = holm(np.array([evidence.robust_p_value for evidence in found]))
@@ -375,6 +386,7 @@ def judge(
             learner_check=check,
             sequential=sequential,
             rules=rules,
+            errors=errors,
         )
         for name, evidence, rates, p, robust_p, check in zip(
             names,
