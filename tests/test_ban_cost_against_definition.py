@@ -1,7 +1,10 @@
 """What a ban of the group costs: both sides, their draws and joint intervals against transcriptions and theory."""
 
+from math import acos, pi, sqrt
+
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 from support.plain import unit_weights
 from support.populations import discrete_population
@@ -35,10 +38,10 @@ def risks(selected, w):
     return np.array([np.sum((w * wrong)[group == g]) / np.sum(w[group == g]) for g in (1, 0)])
 
 
-def sides(ff, w):
+def sides(ff, w, repetition=0):
     """Risks at the points with fixed directions, without and with the group, under row weights."""
-    t = ff.nuisance_.predictions[0]
-    within = t / ff.nuisance_.group_probabilities[0]
+    t = ff.nuisance_.predictions[repetition]
+    within = t / ff.nuisance_.group_probabilities[repetition]
     shares = np.array([(group == 1).mean(), (group == 0).mean()])
     corner = risks(within[np.arange(len(y)), CODES] < 0.0, w)
     without = []
@@ -135,13 +138,84 @@ def test_a_learner_without_factors_is_fitted_once_more_on_the_same_folds():
 def test_three_groups():
     three = group * (1 + np.arange(len(y)) % 2)
     found = FairFrontier(**OPTIONS).fit(X, y, sensitive_features=three).cost_of_ban()
-    assert found.names == ("best for 2", "best for 1", "best for 0", "utilitarian", "population")
-    assert found.cost.shape == (5, 3)
+    assert found.names == ("best for 2", "best for 1", "best for 0", "utilitarian", "population", "rawlsian", "fairest")
+    assert found.cost.shape == (7, 3)
     np.testing.assert_allclose(np.diag(found.cost[:3]), 0.0, atol=1e-12)
     assert found.curve is None
     with pytest.raises(InputError, match="two groups"):
         found.plot()
-    assert len(found.summary().splitlines()) == 10
+    assert len(found.summary().splitlines()) == 12
+    assert "Between the two fairest points: group 2" in found.summary()
+
+
+def programme(risk, change, weights, aim):
+    """Risks (G,) with the smallest range, or largest risk, and then the smallest mean, over 0 <= a <= 1: a programme.
+
+    Without decisions the groups have ``risk`` (G,); decision variable v adds ``change`` (V, G) times ``weights`` (V,).
+    """
+    n, k = change.shape
+    moved = (weights[:, None] * change).T  # risks are risk + moved @ a
+    above = np.hstack([moved, -np.ones((k, 1)), np.zeros((k, 1))])
+    below = np.hstack([-moved, np.zeros((k, 1)), np.ones((k, 1))])
+    limits, cost = np.concatenate([-risk, risk]), np.zeros(n + 2)
+    cost[n], cost[n + 1] = 1.0, -1.0 if aim == "range" else 0.0
+    free = [(0.0, 1.0)] * n + [(None, None), (None, None) if aim == "range" else (-9.0, -9.0)]
+    first = linprog(cost, np.vstack([above, below]), limits, bounds=free)
+    mean = np.concatenate([moved.mean(axis=0), [0.0, 0.0]])
+    second = linprog(mean, np.vstack([above, below, cost]), np.append(limits, first.fun + 1e-9), bounds=free)
+    return risk + moved @ second.x[:n]
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
+@pytest.mark.parametrize("n_groups", [3, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_rawlsian_and_fairest_points_of_several_groups_against_programmes(n_groups, seed):
+    """Predictions are the means of the sample's own cells, so that what is best by them is best by outcomes."""
+    rng = np.random.default_rng([seed, n_groups])
+    n, n_cells = 300, 5
+    cell, g = rng.integers(n_cells, size=n), np.arange(n) % n_groups
+    chance = np.clip(rng.random((n_cells, n_groups)) * (0.3 + 0.7 * rng.random(n_groups)), 0.02, 0.98)
+    outcome = (rng.random(n) < chance[cell, g]).astype(int)
+    dl = 1.0 - 2.0 * outcome
+    share = np.array([[np.mean(g[cell == c] == k) for k in range(n_groups)] for c in range(n_cells)])
+    within = np.array([[dl[(cell == c) & (g == k)].mean() for k in range(n_groups)] for c in range(n_cells)])
+    blind = (share * within)[cell]
+    options = {"n_boot": 99, "random_state": 0, "groups": tuple(range(n_groups))}
+    fit = FairFrontier(**options).fit(None, outcome, sensitive_features=g, external_nuisance=blind).fit_
+    names, without, seeing = two_sides(fit, blind[None], within[cell][None])
+    risk = np.array([outcome[g == k].mean() for k in range(n_groups)])
+    change = (share * within) / np.array([np.mean(g == k) for k in range(n_groups)])
+    own = np.vstack([np.diag(row) for row in change])
+    size = np.bincount(cell, minlength=n_cells) / n
+    for name, aim in (("rawlsian", "largest"), ("fairest", "range")):
+        at = names.index(name)
+        np.testing.assert_allclose(without.risks[at], programme(risk, change, size, aim), atol=5e-5)
+        with_group = programme(risk, own, np.repeat(size, n_groups), aim)
+        np.testing.assert_allclose(seeing.risks[at], with_group, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
+def test_draws_have_the_noise_of_folds():
+    """Mean over the repetitions, and a difference between two of them in the next draw, on both sides at once."""
+    ff = FairFrontier(**OPTIONS | {"n_rep": 3, "n_folds": 3}).fit(X, y, sensitive_features=group)
+    cost, n_boot = ff.cost_of_ban(), 99
+    weights = unit_weights(len(y), n_boot, ff.fit_.seeds.drawing)
+    hat = np.array([np.stack(sides(ff, np.ones(len(y)), r)) for r in range(3)])
+    drawn = np.array([[np.stack(sides(ff, w, r)) for w in weights] for r in range(3)])
+    np.testing.assert_allclose(cost.without[:4], hat[:, 0].mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(cost.seeing[:4], hat[:, 1].mean(axis=0), atol=1e-12)
+    total = drawn.mean(axis=0)
+    rho = 2 * 2 / pi / (4 * sqrt(3)) / (acos(2 / 3) / pi)
+    for b in range(n_boot):
+        r, s = [(0, 1), (0, 2), (1, 2)][b % 3]
+        after = (b + 1) % n_boot
+        total[b] += sqrt(rho) * ((drawn[r, after] - hat[r]) - (drawn[s, after] - hat[s]))
+    np.testing.assert_allclose(cost.errors[:4], (total[:, 0] - total[:, 1]).std(axis=0), rtol=1e-9)
+    alone = (drawn[:, :, 0] - drawn[:, :, 1]).mean(axis=0).std(axis=0)
+    assert (cost.errors[:4] >= alone).all()
+    # the curve at equal weights is the mean of the two costs of the utilitarian point
+    middle = (total[:, 0] - total[:, 1])[:, 2].mean(axis=1)
+    assert cost.curve_errors[20] == pytest.approx(middle.std(), rel=1e-9)
 
 
 def test_predictions_from_outside_have_one_side_only(ff):

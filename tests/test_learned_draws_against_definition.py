@@ -11,11 +11,13 @@ from fairfrontier.frontier.dependence import added_variance, disagreement_factor
 from fairfrontier.frontier.plane import unit_circle
 from fairfrontier.frontier.regret import GRID, regret_of_repetitions
 from fairfrontier.frontier.support import build_support_function, make_scores, stack_repetitions
+from fairfrontier.inference.bands import SupportBand, standard_errors
 from fairfrontier.inference.best_points import best_point_tests
 from fairfrontier.inference.distance.crossing import drawn_shares
 from fairfrontier.inference.distance.estimates import fairest_evidence
 from fairfrontier.inference.learned import allows_for_learning, correct, draw_learned
 from fairfrontier.inference.points import frontier_process, point_tests
+from fairfrontier.inference.skew_gaps import skew_gaps
 
 B, SEED = 99, np.random.SeedSequence(3)
 GRID_AT = np.array([0, 97, 180, 333, 540, 701])
@@ -115,6 +117,47 @@ def test_the_noise_has_the_variance_that_folds_add(kind):
     if kind == "plain":  # as much as the robust test for an alternative adds
         added = added_variance(context.function, q, 5)
         np.testing.assert_allclose(np.einsum("ki,kij,kj->k", q, added, q), expected, rtol=1e-12)
+
+
+def gap_parts(scores, w, mu):
+    """The four gaps under random weights: by difference and directly, at the best points of both groups."""
+    sums = shares(scores, w)[1]
+    found = []
+    for own in (0, 1):
+        q = np.where(np.arange(2) == own, -0.7, -0.3)
+        e = []
+        for direction in (-np.eye(2)[own], q):
+            loss = scores.l0 + scores.dl * (scores.t @ (direction / mu) > 0.0)
+            e.append([(w * scores.weight * loss)[scores.group == g].sum() / sums[g] for g in (0, 1)])
+        best, mixed = np.array(e)
+        found += [(-best[own] - q @ mixed) / 0.3, best[1 - own] - best[own]]
+    return np.array(found)
+
+
+@pytest.mark.parametrize("kind", ["plain", "clusters"])
+def test_gaps_of_group_skew_have_the_noise_of_folds(kind):
+    scores = sample(4, kind=kind)
+    gaps, ones, mu = skew_gaps(context_of(scores)), np.ones(len(scores[0].l0)), shares(scores[0], 1.0)[0]
+    hat, rho, pairs = [gap_parts(s, ones, mu) for s in scores], disagreement_factor(5), [(0, 1), (0, 2), (1, 2)]
+    np.testing.assert_allclose([gap.estimate for gap in gaps], np.mean(hat, axis=0), atol=1e-12)
+    for b in range(0, B, 7):
+        w, w_next = weights_of(scores[0], b).copy(), weights_of(scores[0], (b + 1) % B).copy()
+        r, t = pairs[b % 3]
+        turned = [gap_parts(s, w_next, mu) - own for s, own in zip(scores, hat, strict=True)]
+        z = np.mean([gap_parts(s, w, mu) for s in scores], axis=0) - np.mean(hat, axis=0)
+        expected = np.sqrt(len(ones)) * (z + np.sqrt(rho) * (turned[r] - turned[t]))
+        np.testing.assert_allclose([gap.draws[b] for gap in gaps], expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", ["plain", "clusters"])
+def test_bands_are_wider_by_what_folds_add(kind):
+    function, q = context_of(sample(6, kind=kind)).function, unit_circle(8, 0.1)
+    held, wider = (standard_errors(function, q, n_folds) for n_folds in (0, 5))
+    added = np.einsum("ki,kij,kj->k", q, added_variance(function, q, 5), q)
+    assert added.max() > 0.0
+    np.testing.assert_allclose(wider**2 - held**2, added / function.n_obs, rtol=1e-9, atol=1e-15)
+    band = SupportBand(function, 0.05, "two-sided", np.full(99, 2.0), n_folds=5)
+    np.testing.assert_allclose(band.upper(q) - function.estimate.h(q), 2.0 * wider, rtol=1e-9)
 
 
 def test_without_repetitions_nothing_is_added():

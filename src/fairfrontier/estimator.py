@@ -769,9 +769,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def cost_of_ban(self, alpha: float | None = None) -> BanCost:
         """What it costs that rules may not see the group: risks attainable with and without it, and their difference.
 
-        At the best point of each group, with equal and with population weights, and for two groups at the rawlsian and
-        the fairest point and over all weights. Intervals per group and of the change in the gap hold together. Both
-        sides come from this fit, whichever ``rules`` it has.
+        At the best point of each group, with equal and with population weights, at the rawlsian and the fairest point
+        and, for two groups, over all weights. Intervals per group and of the change in the gap, with more groups in the
+        range of their risks, hold together. Both sides come from this fit, whichever ``rules`` it has.
 
         Parameters
         ----------

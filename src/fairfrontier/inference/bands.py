@@ -18,6 +18,7 @@ from ..data.notebook import BLUE, GREEN, Picture
 from ..data.reading import Label
 from ..data.result import PlainDict, Result, axes_of, plain_items
 from ..errors import InputError, SmallSampleWarning
+from ..frontier.dependence import added_variance
 from ..frontier.plane import intersect_half_planes, unit_circle
 from ..frontier.regret import Regret
 from ..frontier.sets import FeasibleSet
@@ -88,7 +89,8 @@ class SetTest(Result):
 class SupportBand(Result):
     """A sup-t confidence band for the support function, valid at all directions together.
 
-    ``sup_t`` (B,) are the largest deviations of the draws, each in its own standard errors (bootstrap-t).
+    ``sup_t`` (B,) are the largest deviations of the draws, each in its own standard errors (bootstrap-t). The standard
+    errors of the band have what the dependence between ``n_folds`` folds adds.
     ``inner`` and ``outer`` (k, 2) are polygons: with probability 1 - alpha the feasible set contains the inner
     one and lies in the outer one. A one-sided band has only one of them; ``inner`` is empty (0, 2) when the
     band is too wide for any set to fit.
@@ -100,6 +102,7 @@ class SupportBand(Result):
     sup_t: FloatArray
     regret: Regret | None = None
     groups: tuple[Label, ...] | None = None
+    n_folds: int = 0
 
     @property
     def heading(self) -> str:
@@ -158,9 +161,8 @@ class SupportBand(Result):
 
     def _limit(self, q: ArrayLike, sign: float) -> FloatArray:
         directions = check_directions(q)
-        limit: FloatArray = self.function.estimate.h(directions) + sign * self.critical_value * standard_errors(
-            self.function, directions
-        )
+        errors = standard_errors(self.function, directions, self.n_folds)
+        limit: FloatArray = self.function.estimate.h(directions) + sign * self.critical_value * errors
         return limit if self.regret is None else limit + self.regret.mean(directions)
 
 
@@ -202,7 +204,7 @@ class EstimatedFeasibleSet(FeasibleSet):
         )
         # lower limit h^ - c se fails where h^ - h > c se, whose draws are h~ - h^; upper the other way round
         sup = {"two-sided": np.maximum(drawn.above, drawn.below), "lower": drawn.above, "upper": drawn.below}[side]
-        return SupportBand(context.function, level, side, sup, context.regret, self.groups)
+        return SupportBand(context.function, level, side, sup, context.regret, self.groups, context.n_folds)
 
     def test(self, e: ArrayLike, alpha: float | None = None) -> SetTest:
         """Test the null that a risk pair is feasible."""
@@ -229,10 +231,9 @@ class EstimatedFeasibleSet(FeasibleSet):
     def _sup_test(self, null: str, bound: FloatArray, sign: float, alpha: float | None) -> SetTest:
         """T = sqrt(n)[max_q sign (bound(q) - h(q))]_+, draws by the numerical directional derivative."""
         level = self._level(alpha)
+        draws = draw_learned(self.context, self._directions())
         if sign > 0.0:  # a question of feasibility
-            draws = correct(self.context, draw_learned(self.context, self._directions()))
-        else:
-            draws = self.context.draw(self._directions())
+            draws = correct(self.context, draws)
         step = step_size(draws.n_obs)
         gap = sign * (bound - draws.h_hat)
         most = float(gap.max())
@@ -277,9 +278,13 @@ def warn_of_small_groups(function: SupportFunction, groups: tuple[Label, ...] | 
     )
 
 
-def standard_errors(function: SupportFunction, q: FloatArray) -> FloatArray:
-    """Standard errors of h^ at directions ``q`` (k, 2)."""
-    errors: FloatArray = np.sqrt(function.variance(q) / function.n_obs)
+def standard_errors(function: SupportFunction, q: FloatArray, n_folds: int = 0) -> FloatArray:
+    """Standard errors of h^ at directions ``q`` (k, 2), with what ``n_folds`` dependent folds add, if there are any."""
+    variance = function.variance(q)
+    if n_folds > 0:
+        added = np.einsum("ki,kij,kj->k", q, added_variance(function, q, n_folds), q)
+        variance = variance + np.where(variance > 0.0, added, 0.0)
+    errors: FloatArray = np.sqrt(variance / function.n_obs)
     return errors
 
 

@@ -1,4 +1,4 @@
-"""Draws that allow for learned rules, for questions of feasibility.
+"""Draws that allow for learned rules: for questions of feasibility, and the variance of dependent folds for others.
 
 Draws hold the predictions, so two things do not show in them. The learned rules fall short of the best ones, by their
 regret, and true points of the frontier look out of reach. And the folds depend on each other, which adds to the
@@ -17,6 +17,7 @@ nothing is added.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -45,27 +46,36 @@ def draw_learned(
     """Draw as `DrawingContext.draw` does, with the variance that the dependence between folds adds."""
     if not _repeated(context):
         return context.draw(directions, losses, hold_rules=hold_rules, along=along)
-    scores = context.function.scores
-    found = []
-    for number in range(scores.n_rep):
-        own = replace(context, function=build_support_function(scores.repetition(number)))
-        people = None if losses is None else losses[:, : scores.n_obs]
-        found.append(own.draw(directions, people, hold_rules=hold_rules, along=along))
+    people = None if losses is None else losses[:, : context.function.scores.n_obs]
+    found = [own.draw(directions, people, hold_rules=hold_rules, along=along) for own in repetitions(context)]
     h_hat = np.mean([draws.h_hat for draws in found], axis=0)
-    h: FloatArray = np.mean([draws.h for draws in found], axis=0) + fold_noise(found, context.n_folds)
+    noise = fold_noise([draws.h for draws in found], [draws.h_hat for draws in found], context.n_folds)
+    h: FloatArray = np.mean([draws.h for draws in found], axis=0) + noise
     return replace(found[0], h_hat=h_hat, h=h)
 
 
-def fold_noise(found: list[Draws], n_folds: int) -> FloatArray:
-    """Deviations (B, K) with the variance that the dependence between folds adds; one `Draws` per repetition."""
-    n_boot, size = found[0].n_boot, float(np.sqrt(disagreement_factor(n_folds)))
-    following = np.roll(np.arange(n_boot), -1)
-    noise = np.empty_like(found[0].h)
-    pairs = list(combinations(found, 2))
-    for number, (one, other) in enumerate(pairs):
+def repetitions(context: DrawingContext) -> list[DrawingContext]:
+    """Return one context for each repetition of the cross-fitting; they draw with the same random weights."""
+    scores = context.function.scores
+    if scores.n_rep == 1:
+        return [context]
+    each = (build_support_function(scores.repetition(number)) for number in range(scores.n_rep))
+    return [replace(context, function=function) for function in each]
+
+
+def fold_noise(draws: Sequence[FloatArray], estimates: Sequence[FloatArray], n_folds: int) -> FloatArray:
+    """Deviations (B, ...) with the variance that the dependence between folds adds.
+
+    ``draws`` (B, ...) of the same random weights and ``estimates`` (...), of one repetition after the other, with its
+    rules held. Nothing with one repetition.
+    """
+    noise = np.zeros_like(draws[0])
+    pairs = list(combinations(range(len(draws)), 2))
+    following = np.roll(np.arange(len(noise)), -1)
+    for number, (r, s) in enumerate(pairs):
         at = slice(number, None, len(pairs))
-        drawn = one.h[following[at]] - other.h[following[at]]
-        noise[at] = size * (drawn - (one.h_hat - other.h_hat))
+        drawn = draws[r][following[at]] - draws[s][following[at]]
+        noise[at] = np.sqrt(disagreement_factor(n_folds)) * (drawn - (estimates[r] - estimates[s]))
     return noise
 
 

@@ -9,7 +9,8 @@ and d is also the gap of the rule that is best for the group (the direct one). A
 overstate either, but it does so under different distortions: the difference if the rule of q is poor, the direct gap if
 the rule of u is. So both have to be positive beyond chance.
 
-Both are sums over the groups of the mean of one number per row. The rules are held while drawing.
+Both are sums over the groups of the mean of one number per row. The rules are held while drawing; what the dependence
+between folds adds to the variance is read off the repetitions of the cross-fitting (`learned`).
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import FloatArray
-from ..bootstrap.draws import DrawingContext
+from ..bootstrap.draws import DrawingContext, Draws
 from ..data.result import Result
 from ..frontier.plane import U1, U2
 from ..frontier.support import SupportFunction
+from .learned import fold_noise, repetitions
 from .p_values import Decision
 
 How = Literal["difference", "direct"]
@@ -57,13 +59,13 @@ class SkewGap(Result):
 
 def skew_gaps(context: DrawingContext) -> tuple[SkewGap, ...]:
     """Estimate and test the gaps of both best points in both ways."""
-    function = context.function
     named: list[tuple[int, How]] = [(0, "difference"), (0, "direct"), (1, "difference"), (1, "direct")]
-    values = np.array([value for group in (0, 1) for value in gap_values(function, group)])
-    draws = context.draw(np.array([U1, U2]), values, hold_rules=True)
-    estimates, z = draws.risks_hat.sum(axis=1), draws.z_risks().sum(axis=2)
-    root = float(np.sqrt(draws.n_obs))
-    scale = root * float(np.abs(draws.risks_hat).max())
+    drawn = [_draw(own) for own in repetitions(context)]
+    sums = [draws.risks.sum(axis=2) for draws in drawn]
+    each = [draws.risks_hat.sum(axis=1) for draws in drawn]
+    estimates, root = np.mean(each, axis=0), float(np.sqrt(drawn[0].n_obs))
+    z = root * (np.mean(sums, axis=0) - estimates + fold_noise(sums, each, context.n_folds))
+    scale = root * float(np.abs(np.mean([draws.risks_hat for draws in drawn], axis=0)).max())
     found = []
     for j, (group, how) in enumerate(named):
         decision = Decision(root * float(estimates[j]), (U1, U2)[group], np.ascontiguousarray(z[:, j]), scale)
@@ -71,6 +73,12 @@ def skew_gaps(context: DrawingContext) -> tuple[SkewGap, ...]:
             SkewGap(group, how, float(estimates[j]), decision.statistic, decision.draws, p_value=decision.p_value)
         )
     return tuple(found)
+
+
+def _draw(context: DrawingContext) -> Draws:
+    """Draw the parts of both groups in the four gaps, with the rules of one repetition."""
+    values = np.array([value for group in (0, 1) for value in gap_values(context.function, group)])
+    return context.draw(np.array([U1, U2]), values, hold_rules=True)
 
 
 def gap_values(function: SupportFunction, group: int) -> tuple[FloatArray, FloatArray]:

@@ -15,13 +15,15 @@ import numpy as np
 
 from ...arrays import BoolArray, FloatArray
 from ...bootstrap.draws import DrawingContext
-from ...fit import Fit, attainable
+from ...fit import Fit, attainable, predicted
 from ...frontier.capacity import lowest_level
+from ...frontier.mixtures import smallest_largest, smallest_range
 from ...frontier.plane import off_breakpoint
 from ...frontier.rule_class import GroupAware, GroupBlind
 from ...frontier.sets import sharp_fairest
 from ...frontier.support import SupportFunction
 from ..aware.groups import draw_risks
+from ..learned import draw_learned, fold_noise
 
 N_WEIGHTS = 41
 """Weights of the first group at which the curve is drawn."""
@@ -64,8 +66,11 @@ def named_directions(fit: Fit) -> dict[str, FloatArray]:
 
 
 def two_sides(fit: Fit, blind: FloatArray, within: FloatArray) -> tuple[tuple[str, ...], Side, Side]:
-    """Names of the points, and both sides of the ban there: without the group, and with it; means over repetitions."""
-    names = [*named_directions(fit), *([RAWLSIAN, FAIREST] if len(fit.sample.groups) == 2 else [])]
+    """Names of the points, and both sides of the ban there: without the group, and with it; means over repetitions.
+
+    Draws have the variance that the dependence between folds adds, on both sides by the same random weights.
+    """
+    names = [*named_directions(fit), RAWLSIAN, FAIREST]
     found = []
     for t, own in zip(blind, within, strict=True):
         without, seeing = _without(fit, t), _seeing(fit, own, names)
@@ -77,10 +82,11 @@ def two_sides(fit: Fit, blind: FloatArray, within: FloatArray) -> tuple[tuple[st
                 seeing.side(names, drawn.means[k:], drawn.draws[:, k:]),
             )
         )
-    sides = [
-        Side(np.mean([pair[j].risks for pair in found], axis=0), np.mean([pair[j].draws for pair in found], axis=0))
-        for j in (0, 1)
-    ]
+    sides = []
+    for each in zip(*found, strict=True):  # of one side, in all repetitions
+        risks, draws = [side.risks for side in each], [side.draws for side in each]
+        noise = fold_noise(draws, risks, fit.nuisance.n_folds)
+        sides.append(Side(np.mean(risks, axis=0), np.mean(draws, axis=0) + noise))
     return tuple(names), sides[0], sides[1]
 
 
@@ -97,14 +103,19 @@ def _without(fit: Fit, t: FloatArray) -> _Rules:
     for name, q in named_directions(fit).items():
         k = np.einsum("ij,j->i", t, q / shares)
         rules.points[name] = [(rules.add(rows.of(_chances(fit, k > 0.0))), unit)]
-    if len(shares) == 2:
-        function = attainable(fit.sample, rows, t[None], fit.bounds, GroupBlind())
-        q = off_breakpoint(lowest_level(function.plug_in().h, np.pi, 1.5 * np.pi))
-        rules.points[RAWLSIAN] = [(rules.add(_losses(function, q)), unit)]
-        _, q, position = sharp_fairest(function)
-        # on the 45-degree line both risks are -h(q) = -q'e, with q1 + q2 = -1
-        form = np.tile(-q, (2, 1)) if position == "crosses" else unit
-        rules.points[FAIREST] = [(rules.add(_losses(function, q)), form)]
+    if len(shares) > 2:  # mixtures of rules, best by the predictions
+        whole = predicted(fit.sample, rows, t[None], fit.bounds)
+        for name, best in ((RAWLSIAN, smallest_largest), (FAIREST, smallest_range)):
+            chances = whole.rows.by_person(best(whole).chances(whole))
+            rules.points[name] = [(rules.add(rows.of(chances)), unit)]
+        return rules
+    function = attainable(fit.sample, rows, t[None], fit.bounds, GroupBlind())
+    q = off_breakpoint(lowest_level(function.plug_in().h, np.pi, 1.5 * np.pi))
+    rules.points[RAWLSIAN] = [(rules.add(_losses(function, q)), unit)]
+    _, q, position = sharp_fairest(function)
+    # on the 45-degree line both risks are -h(q) = -q'e, with q1 + q2 = -1
+    form = np.tile(-q, (2, 1)) if position == "crosses" else unit
+    rules.points[FAIREST] = [(rules.add(_losses(function, q)), form)]
     return rules
 
 
@@ -114,24 +125,33 @@ def _losses(function: SupportFunction, q: FloatArray) -> FloatArray:
 
 
 def _seeing(fit: Fit, within: FloatArray, names: Sequence[str]) -> _Rules:
-    """Rules of one repetition that see the group: the best of every group, and for the fairest point the worst."""
+    """Rules of one repetition that see the group: the best of every group, and for the fairest point the worst.
+
+    Decisions about one group leave the others alone, so every group may have any risk between its smallest and its
+    largest. The range is smallest if all come as close as they can to one level: the largest of the smallest risks or,
+    where some group cannot be brought so far, the smallest of the largest.
+    """
     rules, s, rows = _Rules(), fit.sample, fit.row_losses
     own: FloatArray = within[np.arange(fit.n_obs), s.group]
-    low = rules.add(rows.of(_chances(fit, own < 0.0)))
+    best, worst = _chances(fit, own < 0.0), _chances(fit, own > 0.0)
+    low, high = rules.add(rows.of(best)), rules.add(rows.of(worst))
     unit = np.eye(len(s.groups))
     rules.points = {name: [(low, unit)] for name in names}
-    if FAIREST in names:
-        # which group is worse off at the corner, and whether the other one can be brought there, by prediction
-        smallest = fit.group_means(rows.l0 + own * _chances(fit, own < 0.0))
-        largest = fit.group_means(rows.l0 + own * _chances(fit, own > 0.0))
-        worse = int(smallest[1] >= smallest[0])
-        high = rules.add(rows.of(_chances(fit, own > 0.0)))
-        ends = [fit.group_means(rules.losses[k])[1 - worse] for k in (low, high)]
-        level = fit.group_means(rules.losses[low])[worse]
-        if largest[1 - worse] < smallest[worse] or level > ends[1]:
-            rules.points[FAIREST] = [(low, np.diag(unit[worse])), (high, np.diag(unit[1 - worse]))]
-        elif level >= ends[0]:  # otherwise the estimates disagree on who is worse off, and the corner is fairest
-            rules.points[FAIREST] = [(low, np.tile(unit[worse], (2, 1)))]
+    # which groups set the level is decided by prediction
+    first = int(np.argmax(fit.group_means(rows.l0 + own * best)))
+    last = int(np.argmin(fit.group_means(rows.l0 + own * worst)))
+    smallest, largest = (fit.group_means(rules.losses[k]) for k in (low, high))
+    at, group = (low, first) if smallest[first] <= largest[last] else (high, last)
+    level = (smallest, largest)[at == high][group]
+    forms = {low: np.zeros_like(unit), high: np.zeros_like(unit)}
+    for g in range(len(unit)):
+        if level <= smallest[g]:
+            forms[low][g, g] = 1.0
+        elif level >= largest[g]:
+            forms[high][g, g] = 1.0
+        else:
+            forms[at][g, group] = 1.0
+    rules.points[FAIREST] = list(forms.items())
     return rules
 
 
@@ -156,5 +176,6 @@ def cost_curve(fit: Fit, blind: FloatArray, within: FloatArray) -> Curve:
     q, o, drawn = -np.column_stack([w, 1.0 - w]), fit.options, []
     for t, rules in ((blind, GroupBlind()), (within, GroupAware())):
         function = attainable(fit.sample, fit.row_losses, t, fit.bounds, rules)
-        drawn.append(DrawingContext(function, o.n_boot, fit.seeds.drawing, o.n_jobs).draw(q, hold_rules=True))
+        context = DrawingContext(function, o.n_boot, fit.seeds.drawing, o.n_jobs, n_folds=fit.nuisance.n_folds)
+        drawn.append(draw_learned(context, q, hold_rules=True))
     return Curve(w, -drawn[0].h_hat, -drawn[1].h_hat, drawn[1].h - drawn[0].h)

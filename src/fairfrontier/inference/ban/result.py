@@ -27,7 +27,7 @@ class BanCost(ExplainedResult):
     """What it costs that rules may not see the group, at named points.
 
     ``names`` (P,) of the points: the best one for each group, "utilitarian" (risks weighted equally), "population" (by
-    the groups' shares) and, for two groups, "rawlsian" (the smallest risk of the group worse off) and "fairest".
+    the groups' shares), "rawlsian" (the smallest risk of the group worst off) and "fairest" (the smallest range).
     ``without`` and ``seeing`` (P, G) are the risks that rules attain there which do not see the group, and which do.
     ``cost`` is the difference. All intervals of ``cost`` and ``gap_change`` hold together with probability
     1 - ``alpha``: each reaches as many standard errors as the largest deviation of all of them does (sup-t, with the
