@@ -68,6 +68,7 @@ def walk(sample):
         *[distances, distances[IN_USE], distances.difference(IN_USE, "other"), ff.fairest_point()],
         *[ff.alternatives({IN_USE: coin}, 5), ff.alternatives({"best": y}, 5)],
         *several_groups(X, y, coin),
+        *[ff.usual_figures(several), ff.usual_figures(coin, score=X["x1"]), *by_other_measures(X, y, group, coin)],
         *[ff.cost_of_ban(), *seeing_the_group(X, y, group, coin)],
         *[linear.restriction(ff), evaluate(linear, X, y, group), evaluate(coin, X, y, group, sample_weight=1.0 + coin)],
     ]
@@ -82,6 +83,14 @@ def seeing_the_group(X, y, group, coin):
     ff = FairFrontier(n_boot=N_BOOT, n_folds=2, groups=GROUPS, rules="group-aware", random_state=0, **QUICK)
     test = ff.fit(X, y, sensitive_features=group).test_lda({IN_USE: coin})[IN_USE]
     return [test, *test.by_group, test.evidence.witness or ff.cost_of_ban()]
+
+
+def by_other_measures(X, y, group, coin):
+    """Results of a test by another measure than the risk."""
+    options = QUICK | {"fairness": "selection-ratio", "accuracy": "overall", "keep": "selection-rate"}
+    ff = FairFrontier(n_boot=N_BOOT, n_folds=2, groups=GROUPS, random_state=0, **options)
+    test = ff.fit(X, y, sensitive_features=group).test_lda(coin)
+    return [test, test.evidence]
 
 
 def several_groups(X, y, coin):

@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Self, overload
 
+import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
@@ -45,10 +46,13 @@ from .inference.group_skew import GroupSkewTest
 from .inference.group_skew import Method as SkewMethod
 from .inference.lda.evidence import Method
 from .inference.lda.result import LDATest, LDATests
+from .inference.lda.witness import Alternative
 from .inference.listed_points import PointContradiction, point_contradictions
 from .inference.pairs import PairTests, adjust_pairs
 from .inference.points import GRID, Derivative, PointTests
 from .inference.regions import FrontierRegion
+from .inference.usual.figures import UsualFigures
+from .inference.usual.questions import UsualFiguresByName, alternative_chances, figures_of
 from .learning import diagnostics
 from .learning.cross_fitting import Nuisance
 from .learning.diagnostics import Diagnostics
@@ -456,6 +460,52 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         0      0.48            0.02            0.48
         """
         return estimates.risks(self.fit_, decisions)
+
+    def usual_figures(
+        self,
+        decisions: Decisions | Alternative,
+        *,
+        score: ArrayLike | None = None,
+        reference: Label | None = None,
+        randomised: bool = False,
+        threshold: float | None = None,
+        alpha: float | None = None,
+    ) -> UsualFigures | UsualFiguresByName:
+        """Selection rates by group with differences, ratios and significance tests, and error rates.
+
+        Parameters
+        ----------
+        decisions : column (n,), several columns, mapping of names to columns, or the ``witness`` of a test
+            Algorithms as in `test_lda`, or an alternative that a test has found.
+        score : column (n,), optional
+            The score behind the decisions, for its standardised mean difference.
+        reference : label, optional
+            The group with which others are compared; default the one with the highest selection rate.
+        randomised, threshold
+            As in `test_lda`.
+        alpha : float, optional
+            Level; default that of the object.
+
+        Returns
+        -------
+        UsualFigures, or UsualFiguresByName for several algorithms
+
+        Examples
+        --------
+        >>> figures = ff.usual_figures(in_use)
+        >>> figures.table[["selection rate", "ratio", "p fisher"]].round(2)
+               selection rate  ratio  p fisher
+        group
+        1                0.49   1.00       NaN
+        0                0.48   0.97      0.61
+        """
+        if isinstance(decisions, Alternative):
+            chances = alternative_chances(self.fit_, decisions)
+            found = Algorithms(("the alternative",), chances[None], np.empty((0, 2)), True)
+            return figures_of(self.fit_, found, score=score, reference=reference, alpha=alpha)["the alternative"]
+        fit, algorithms = self._ask(decisions, None, randomised, threshold)
+        figures = figures_of(fit, algorithms, score=score, reference=reference, alpha=alpha)
+        return figures[algorithms.names[0]] if algorithms.single else figures
 
     def frontier(
         self, tolerance: float | None = None, *, n_points: int = 512, capacity: float | None = None

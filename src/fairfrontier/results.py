@@ -25,6 +25,8 @@ from .inference.pairs import PairTests
 from .inference.points import PointTests
 from .inference.regions import FrontierRegion
 from .inference.skew_search import BestPointsSet
+from .inference.usual.figures import UsualFigures
+from .inference.usual.questions import UsualFiguresByName
 from .learning.cross_fitting import Nuisance
 from .learning.diagnostics import Diagnostics
 from .learning.learner_report import LearnerReport
@@ -69,5 +71,7 @@ __all__ = [
     "Risks",
     "SetTest",
     "SupportBand",
+    "UsualFigures",
+    "UsualFiguresByName",
     "Witness",
 ]

@@ -12,15 +12,18 @@ import pandas as pd
 
 from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from ..data.aligning import aligned
-from ..data.checks import check_probabilities
+from ..data.checks import check_alpha, check_length, check_probabilities
+from ..data.groups import check_reference
 from ..data.losses import Loss, get_loss
 from ..data.reading import Label, read_column
 from ..data.result import PlainDict, Result, labels, plain_items
 from ..data.row_losses import row_losses
 from ..data.sample import Sample, make_sample
+from ..data.variables import read_scores
 from ..errors import DroppedRowsWarning, InputError, MissingDependencyError
 from ..frontier.rule_class import read_rules
 from ..frontier.support import group_means
+from ..inference.usual.figures import Rows, UsualFigures, usual_figures
 from .classifier import FrontierRule
 
 
@@ -33,6 +36,7 @@ class EvaluatedRows:
     group: IntArray
     weight: FloatArray | None
     binary_outcome: bool
+    clusters: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -77,6 +81,22 @@ class Evaluation(Result):
     def risks(self) -> FloatArray:
         """The risk (G,) of each group."""
         return self.table["risk"].to_numpy()
+
+    def usual_figures(
+        self, *, reference: Label | None = None, score: ArrayLike | None = None, alpha: float = 0.05
+    ) -> UsualFigures:
+        """Selection rates with differences and ratios to a reference group and significance tests, and error rates.
+
+        Parameters are those of `FairFrontier.usual_figures`; ``score`` (n,) for the rows that were used.
+        """
+        rows, code = self._rows, check_reference(self.groups, reference)
+        weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+        used = Rows(rows.group, weight, rows.weight is not None, rows.clusters, rows.y if rows.binary_outcome else None)
+        scores = None if score is None else read_scores(read_column(score, "score"), "score")
+        if scores is not None:
+            check_length(scores, "score", len(rows.y))
+        own = check_alpha(alpha)
+        return usual_figures("the rule", rows.decisions, used, self.groups, reference=code, score=scores, alpha=own)
 
     def metric_frame(self, metrics: Any = None) -> Any:
         """Return a fairlearn `MetricFrame` of the decisions, for everything else that fairlearn offers.
@@ -182,7 +202,7 @@ def evaluate(
     j, k = (0, 1) if n_groups == 2 else (int(np.argmax(risk)), int(np.argmin(risk)))
     error = float(np.sqrt(covariance[j, j] + covariance[k, k] - 2.0 * covariance[j, k]))
     weight = sample.weight if sample.weighted else None
-    rows = EvaluatedRows(sample.y, a, sample.group, weight, sample.binary_outcome)
+    rows = EvaluatedRows(sample.y, a, sample.group, weight, sample.binary_outcome, sample.clusters)
     return Evaluation(sample.groups.labels, table, float(risk[j] - risk[k]), error, rows)
 
 

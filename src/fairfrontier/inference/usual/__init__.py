@@ -1,0 +1,1 @@
+"""The figures that are usual in disputes about selection."""
