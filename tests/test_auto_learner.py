@@ -227,11 +227,11 @@ def try_out(learner, data, new, seed):
         trees = isinstance(trial.columns, PooledColumns)
         numbers = trial.columns.without_groups(new) if trees else trial.columns.transform(new)
         inner[name] = trial.inner
-        if trial.what == "pooled" and trial.adjusts is None:
+        if trial.what == "pooled":
             codes = [np.full(len(new), g) for g in range(data.n_groups)]
             model = trial.fits[0]()
             found[name] = [model.predict(trial.columns.with_groups(numbers, g, data.n_groups)) for g in codes]
-        elif trial.what == "pooled":  # comes last
+        elif trial.what == "adjusted":  # comes last
             adjusted = [np.hstack([numbers, log_odds(part)]) for part in found[trial.adjusts.full_name]]
             found[name] = [fit().predict(part) for fit, part in zip(trial.fits, adjusted, strict=True)]
         else:
@@ -337,7 +337,7 @@ def test_only_candidates_with_a_weight_are_fitted_to_all_rows(monkeypatch):
         if score.weight > 0.0:
             name = f"group {score.name}" if score.code is None else score.name
             expected.add((name, 0 if name == "pooled trees" or score.code is None else score.code))
-            if name == "pooled logit":
+            if name == "adjusted logit":
                 expected.add(("pooled trees", 0))
     assert called == expected
     assert any(score.weight == 0.0 for score in scores)
@@ -453,7 +453,7 @@ def test_the_report_has_every_candidate_for_every_factor(fitted):
     table = report.candidates
     modelled = ["the group", "loss in group south", "loss in group north"]
     assert list(dict.fromkeys(table["modelled"])) == modelled
-    within = ["separate logit", "pooled logit", "separate boosting", "pooled boosting"]
+    within = ["separate logit", "adjusted logit", "separate boosting", "pooled boosting"]
     for name in modelled:
         own = table[table["modelled"] == name]
         assert list(own["candidate"]) == (["logit", "boosting"] if name == "the group" else within)
@@ -486,7 +486,7 @@ def test_the_record_and_the_page_have_every_candidate(fitted, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
 def test_a_learner_without_candidates_has_its_losses():
-    X, y, group = make_liu_molinari(240, design="skewed", random_state=1)
+    X, y, group = make_liu_molinari(600, design="skewed", random_state=1)
     ff = FairFrontier(learner="factored-logit", n_folds=2, n_boot=99, n_rep=1, random_state=1).fit(
         X, y, sensitive_features=group
     )
@@ -510,7 +510,7 @@ def test_the_plan_of_an_audit_names_the_candidates():
         if line.startswith("Learner")
     )
     assert line == (
-        "Learner     auto, which weighs separate logit, pooled logit, separate boosting, pooled boosting by their "
+        "Learner     auto, which weighs separate logit, adjusted logit, separate boosting, pooled boosting by their "
         "errors on inner folds"
     )
 
@@ -527,10 +527,10 @@ def test_a_rule_of_the_default_learner_predicts_frames_with_text():
     assert rule.predict(pd.DataFrame({"x": [9.0, -9.0], "place": ["z", "z"]})).tolist() == [1, 0]
 
 
-def test_a_pooled_logit_sees_the_log_odds_of_the_model_of_all_groups():
+def test_an_adjusted_logit_sees_the_log_odds_of_the_model_of_all_groups():
     data, new = rows(400), rows(30, seed=1).X
     trials = {trial.full_name: trial for trial in auto_of_two().try_out(data, SEED)}
-    pooled, adjusted = trials["pooled trees"], trials["pooled logit"]
+    pooled, adjusted = trials["pooled trees"], trials["adjusted logit"]
     said = np.log(pooled.inner.probabilities[:, 1] / pooled.inner.probabilities[:, 0])
     for g in range(2):
         own = data.group == g

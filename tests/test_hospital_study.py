@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from support.quick import FEW
+from support.quick import FEW_PENALTIES
 from support.shared import shared_path
 from typer.testing import CliRunner
 
@@ -148,7 +148,7 @@ def test_published_numbers_are_those_of_the_reference_files():
 @pytest.fixture(scope="module", autouse=True)
 def quick_learner():
     """The published learner, looking at few penalties in few folds."""
-    params = repetitions.LEARNERS["logit-lasso"] | FEW | {"n_tuning_folds": 5}
+    params = repetitions.LEARNERS["logit-lasso"] | FEW_PENALTIES | {"n_tuning_folds": 5}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repetitions, "LEARNERS", {**repetitions.LEARNERS, "logit-lasso": params})
         yield

@@ -8,13 +8,13 @@ from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_auc_score
-from support.quick import FEW
+from support.quick import FEW, FEW_PENALTIES
 
 from fairfrontier.data.sample import make_sample
 from fairfrontier.errors import WeakLearnerWarning
 from fairfrontier.learning.cross_fitting import as_seed, cross_fit, external_nuisance, fit_on_all, rotate, training_rows
 from fairfrontier.learning.folds import make_folds
-from fairfrontier.learning.learners import FactoredLearner, Family, resolve_learner
+from fairfrontier.learning.learners import PRESETS, FactoredLearner, Family, resolve_learner
 from fairfrontier.learning.tasks import Perturbation
 
 
@@ -172,13 +172,46 @@ def test_tuning_happens_once_or_in_every_fold():
     assert told[0][2] == "tuning group 'red'"
     assert told[-1][2] == "repetition 1 of 1, fold 3 of 3, group 'blue'"
     told.clear()
-    every = cross_fit(sample, dl, resolve_learner("logit-lasso", tune_on_folds=True, **FEW), **options)
+    every = cross_fit(sample, dl, resolve_learner("logit-lasso", **FEW_PENALTIES), **options)
     assert len(told) == 6
     assert not np.array_equal(once.predictions, every.predictions)
 
 
+SMALL = {
+    "auto": {"max_iter": 10},
+    "stack": {"members": ("lasso", "factored-boosting"), "n_inner_folds": 2},
+    "partially-linear": {"linear": (0, 1), "base": "lasso", "n_inner_folds": 2},
+    "forest": {"n_estimators": 10},
+    "factored-forest": {"n_estimators": 10},
+    "neural-net": {"n_hidden": 2, "max_iter": 20},
+}
+"""Options with which presets learn in little time; their tuning stays."""
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_held_out_outcomes_choose_nothing(name):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 5))
+    group, fold = np.where(rng.random(240) < 0.5, "red", "blue"), (np.arange(240) % 3 > 0).astype(int)
+    y = (rng.random(240) < 0.5).astype(float)
+    other = np.where(fold == 1, (X[:, 0] > 0).astype(float), y)  # noise, or in the second fold no noise at all
+
+    def predicted(outcome, **options):
+        sample = make_sample(X, outcome, group, groups=("red", "blue"))
+        learner = resolve_learner(name, **SMALL.get(name, {}) | options)
+        nuisance = cross_fit(sample, 1.0 - 2.0 * sample.y, learner, folds=fold, random_state=0)
+        assert bool(nuisance.tuning) == bool(options)
+        return nuisance.predictions[0][fold == 1]
+
+    assert np.array_equal(predicted(y), predicted(other))
+    if name in ("logit-lasso", "factored-logit", "lasso"):  # others choose among few numbers
+        assert not np.array_equal(predicted(y, tune_on_folds=False), predicted(other, tune_on_folds=False))
+
+
 def tuned(learner, sample, dl):
     """What is tuned on all rows for group "red": a number of trees or a penalty."""
+    learner = resolve_learner(learner, tune_on_folds=False)
     (value,) = cross_fit(sample, dl, learner, n_folds=2, random_state=0).tuning[0].values()
     return getattr(value, "alpha", value)
 

@@ -292,7 +292,13 @@ def test_refits_of_a_learner_without_weights_by_hand(kind):
 
 
 @pytest.mark.parametrize(
-    "learner", ["factored-logit", RandomForestClassifier(5, min_samples_leaf=5)], ids=["tuned once", "random"]
+    "learner",
+    [
+        resolve_learner("factored-logit", tune_on_folds=False),
+        "factored-logit",
+        RandomForestClassifier(5, min_samples_leaf=5),
+    ],
+    ids=["tuned once", "tuned in every fold", "random"],
 )
 def test_refits_use_the_tuning_and_a_seed_of_their_own_for_every_fit(learner):
     """Component by component through the learner, in the order refit, fold, component."""
@@ -302,6 +308,14 @@ def test_refits_use_the_tuning_and_a_seed_of_their_own_for_every_fit(learner):
     given_rows = TrainingRows(sample.X, 1.0 - 2.0 * sample.y, sample.group, 2, weight)
     fold, (seeds, fits) = ff.nuisance_.folds[0], refit_seeds(ff)
     fit_seeds = iter(child_seeds(fits, 2 * 3 * len(model.components(2))))
+    tuning = ff.nuisance_.tuning
+    in_fold = {}
+    if not tuning:
+        source = child_seeds(child_seeds(np.random.SeedSequence(ff.random_state), 3)[2], 3)[2]
+        tune_seeds = iter(child_seeds(source, 3 * len(model.components(2))))
+        for k in (1, 2, 3):
+            own = given_rows.take(np.flatnonzero(fold != k))
+            in_fold |= {(k, name): model.tune(name, own, next(tune_seeds)) for name in model.components(2)}
     for j in range(2):
         w = np.random.default_rng(seeds[j]).standard_exponential(sample.n_obs) * weight
         pairs = np.empty((sample.n_obs, 2))
@@ -309,7 +323,9 @@ def test_refits_use_the_tuning_and_a_seed_of_their_own_for_every_fit(learner):
             train, held = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             training = replace(given_rows.take(train), weight=w[train] / w[train].mean())
             parts = {
-                name: model.fit(name, training, next(fit_seeds), ff.nuisance_.tuning.get(name)).predict(sample.X[held])
+                name: model.fit(name, training, next(fit_seeds), tuning.get(name, in_fold.get((k, name)))).predict(
+                    sample.X[held]
+                )
                 for name in model.components(2)
             }
             pairs[held] = model.combine(parts).delta_theta

@@ -29,7 +29,9 @@ def comparison(store):
 
 def test_rows_of_another_version_of_the_draws_are_not_mixed_with_the_kept_ones(store):
     assert {made_with["fairfrontier"] for made_with in store.versions()} == {"0.1.0"}
-    assert store.settings == settings() | {"procedures": 2}
+    published = settings()["published learner"] | {"learner_params": {"adaptive": False, "tune_on_folds": True}}
+    # the other options of the learners were defaults then
+    assert store.settings == settings() | {"procedures": 2, "published learner": published, "own learner": {}}
     assert settings()["procedures"] == 4
     kept = store.path.read_bytes()
     new, other = open_store(store.path, settings())

@@ -131,7 +131,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         what the distribution of the covariates explains are warned of and kept together as clusters. "keep-together":
         all rows with the same covariates and group are. "ignore": all rows are taken for different people.
     learner_params : mapping, optional
-        Options of a learner preset, such as ``{"tune_on_folds": True}``.
+        Options of a learner preset, such as ``{"tune_on_folds": False}`` (tune once, on all rows).
     positive : label, optional
         The outcome counted as 1, for outcomes given as two labels.
     missing : {"keep", "raise", "drop"}

@@ -2,8 +2,10 @@
 
 from fairfrontier import FairFrontier
 
-FEW = {"n_penalties": 20, "n_tuning_folds": 3}
+FEW_PENALTIES = {"n_penalties": 20, "n_tuning_folds": 3}
 """The fewest penalties that may be tried, in few folds: options of the lassos."""
+FEW = FEW_PENALTIES | {"tune_on_folds": False}
+"""The same, tuned once."""
 QUICK_LEARNER = {"learner": "factored-logit", "learner_params": FEW}
 """Options of a rule."""
 QUICK = QUICK_LEARNER | {"n_rep": 1}

@@ -73,13 +73,20 @@ class Sampled:
         rows, fold, n = training_rows(self.sample, self.dl), nuisance.folds[0], self.sample.n_obs
         seeds = child_seeds(np.random.SeedSequence([self.number, 9]), REFITS)
         tasks = [
-            Task(learner, component, fold == k, "", Perturbation(seed, None, False))
+            Task(
+                learner,
+                component,
+                fold == k,
+                "",
+                Perturbation(seed, None, False),
+                tuning=nuisance.tuning.get(component),
+            )
             for seed in seeds
             for k in range(1, fold.max() + 1)
             for component in learner.components(2)
         ]
         fits = child_seeds(np.random.SeedSequence([self.number, 10]), len(tasks))
-        results = Steps(None, len(tasks)).run(tasks, rows, fits, nuisance.tuning, None)
+        results = Steps(None, len(tasks)).run(tasks, rows, fits, None)
         estimate = sharp_fairest(self.function(nuisance.predictions[0]))[0]
         draws, in_use = [], []
         for seed in seeds:

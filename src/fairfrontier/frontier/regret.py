@@ -138,7 +138,8 @@ def estimate_regret(
 ) -> Regret:
     """Estimate the regret of the rules from refits on randomly weighted rows, predicted out of fold.
 
-    With several repetitions of the cross-fitting that of the lotteries between their rules, the mean of theirs.
+    With several repetitions of the cross-fitting that of the lotteries between their rules, the mean of theirs. A
+    learner is tuned as in the cross-fitting: once, or once in every fold, not in every refit.
 
     Parameters
     ----------
@@ -165,10 +166,19 @@ def estimate_regret(
         raise InputError(
             "bad-option", 'bias_correction="regret" refits the learner and needs one; give X, not predictions.'
         )
-    weights_seed, fit_seed = child_seeds(seed, 2)
+    weights_seed, fit_seed, tune_seed = child_seeds(seed, 3)
     perturbations = [
         Perturbation(child, sample.clusters, resample) for child in child_seeds(weights_seed, len(folds) * n_refits)
     ]
+    places = [(r, k) for r, fold in enumerate(folds) for k in range(1, fold.max() + 1)]
+    anew = [] if nuisance.tuning else [(r, k, component) for r, k in places for component in components]
+    steps = Steps(progress, len(anew) + n_refits * len(places) * len(components))
+    tunings = [
+        Task(learner, name, None, f"tuning, fold {k}, {shown_component(name, sample)}", train=folds[r] != k)
+        for r, k, name in anew
+    ]
+    found_tuning = steps.run(tunings, rows, child_seeds(tune_seed, len(tunings)), n_jobs)
+    tuned = dict(zip(anew, found_tuning, strict=True))
     tasks = [
         Task(
             learner,
@@ -176,6 +186,7 @@ def estimate_regret(
             fold == k,
             f"refit {j + 1} of {n_refits}, fold {k} of {fold.max()}, {shown_component(component, sample)}",
             perturbations[repetition * n_refits + j],
+            tuning=nuisance.tuning.get(component, tuned.get((repetition, k, component))),
         )
         for repetition, fold in enumerate(folds)
         for j in range(n_refits)
@@ -183,7 +194,7 @@ def estimate_regret(
         for component in components
     ]
     seeds = child_seeds(fit_seed, len(tasks))
-    results = Steps(progress, len(tasks)).run(tasks, rows, seeds, nuisance.tuning, n_jobs)
+    results = steps.run(tasks, rows, seeds, n_jobs)
     found = []
     for fold, function in zip(folds, functions, strict=True):
         refits = [shortfall(function, _assemble(learner, components, fold, results)) for _ in range(n_refits)]

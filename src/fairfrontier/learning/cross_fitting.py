@@ -179,16 +179,16 @@ def cross_fit(
         for component in (components if learner.tunes_once and not sequential else ())
     ]
     places = [(repetition, k) for repetition in range(len(fold)) for k in range(first, fold[repetition].max() + 1)]
-    fit_tasks = _fit_tasks(sample, learner, fold, places, sequential=sequential)
-    steps = Steps(progress, len(tuning_tasks) + len(fit_tasks))
-    tuned = list(steps.run(tuning_tasks, rows, child_seeds(tune_seed, len(tuning_tasks)), {}, n_jobs))
+    steps = Steps(progress, len(tuning_tasks) + len(places) * len(components))
+    tuned = list(steps.run(tuning_tasks, rows, child_seeds(tune_seed, len(tuning_tasks)), n_jobs))
     tuning = dict(zip(components, tuned, strict=True)) if tuned else {}
+    fit_tasks = _fit_tasks(sample, learner, fold, places, tuning, sequential=sequential)
 
     predictions = np.full((*fold.shape, len(sample.groups)), np.nan)
     group_probabilities = np.full(predictions.shape, np.nan)
     within = np.full(predictions.shape if learner.factored else 0, np.nan)
     account = _Account(sample, dl, learner.sees_group)
-    results = steps.run(fit_tasks, rows, child_seeds(fit_seed, len(fit_tasks)), tuning, n_jobs)
+    results = steps.run(fit_tasks, rows, child_seeds(fit_seed, len(fit_tasks)), n_jobs)
     for repetition, k in places:
         parts = {component: next(results) for component in components}
         combined = learner.combine(parts)
@@ -353,12 +353,13 @@ def fit_on_all(
     rows = training_rows(sample, dl)
     learner.check(rows)
     components = learner.components(len(sample.groups))
+    held, tuned = np.zeros(sample.n_obs, dtype=bool), tuning or {}
     tasks = [
-        Task(learner, component, np.zeros(sample.n_obs, dtype=bool), f"all rows, {shown_component(component, sample)}")
-        for component in components
+        Task(learner, name, held, f"all rows, {shown_component(name, sample)}", tuning=tuned.get(name))
+        for name in components
     ]
     seeds = child_seeds(as_seed(random_state), len(tasks))
-    parts = list(Steps(None, len(tasks)).run(tasks, rows, seeds, tuning or {}, n_jobs, keep_models=True))
+    parts = list(Steps(None, len(tasks)).run(tasks, rows, seeds, n_jobs, keep_models=True))
     return FittedLearner(learner, dict(zip(components, parts, strict=True)))
 
 
@@ -397,7 +398,13 @@ def rotate(pairs: FloatArray, jitter: float, rng: np.random.Generator) -> FloatA
 
 
 def _fit_tasks(
-    sample: Sample, learner: Learner, fold: IntArray, places: list[tuple[int, int]], *, sequential: bool
+    sample: Sample,
+    learner: Learner,
+    fold: IntArray,
+    places: list[tuple[int, int]],
+    tuning: Mapping[Component, Any],
+    *,
+    sequential: bool,
 ) -> list[Task]:
     """One task for every repetition and fold in ``places`` and every component of the learner."""
     return [
@@ -408,6 +415,7 @@ def _fit_tasks(
             f"repetition {repetition + 1} of {len(fold)}, fold {k} of {fold[repetition].max()}, "
             f"{shown_component(component, sample)}",
             train=fold[repetition] < k if sequential else None,
+            tuning=tuning.get(component),
         )
         for repetition, k in places
         for component in learner.components(len(sample.groups))

@@ -4,7 +4,7 @@ import os
 import pickle
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -57,7 +57,7 @@ class Perturbation:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One component of a learner, to be tuned on all rows or fitted without some and applied to them.
+    """One component of a learner, to be tuned, or fitted without some rows and applied to them.
 
     Attributes
     ----------
@@ -66,13 +66,15 @@ class Task:
     component : int or str
         The component.
     held : (n,) boolean array or None
-        Rows left out of the fit and predicted; None: tune on all rows.
+        Rows left out of the fit and predicted; None: tune instead.
     text : str
         What is being done, in users' words.
     perturbation : Perturbation or None
         Random weights of the training rows.
     train : (n,) boolean array or None
-        Rows to fit on; None: all that are not left out.
+        Rows to fit or tune on; None: all that are not left out.
+    tuning : object
+        Tuning parameters for the fit; None: it tunes itself, if it can.
     """
 
     learner: Learner
@@ -81,6 +83,17 @@ class Task:
     text: str
     perturbation: Perturbation | None = None
     train: BoolArray | None = None
+    tuning: Any = None
+
+    def training(self, rows: TrainingRows) -> TrainingRows:
+        """Return the rows to fit or tune on, with their random weights."""
+        used = self.train
+        if used is None:
+            if self.held is None:
+                return rows
+            used = ~self.held
+        kept = np.flatnonzero(used)
+        return rows.take(kept) if self.perturbation is None else self.perturbation.apply(rows, kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +101,14 @@ class _Failure:
     error: Exception
 
 
-def _work(task: Task, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any, keep_model: bool) -> Any:
+def _work(task: Task, rows: TrainingRows, seed: np.random.SeedSequence, keep_model: bool) -> Any:
     """Tune, or fit and predict, one component. One thread: bits must not depend on their number."""
     with _thread_pools(len(sys.modules)).limit(limits=1):
         try:
+            train = task.training(rows)
             if task.held is None:
-                return task.learner.tune(task.component, rows, seed)
-            kept = np.flatnonzero(~task.held if task.train is None else task.train)
-            train = rows.take(kept) if task.perturbation is None else task.perturbation.apply(rows, kept)
-            part = task.learner.fit(task.component, train, seed, tuning)
+                return task.learner.tune(task.component, train, seed)
+            part = task.learner.fit(task.component, train, seed, task.tuning)
             return part if keep_model else part.predict(rows.take(np.flatnonzero(task.held)).X)
         except Exception as error:
             return _Failure(_portable(error))
@@ -150,14 +162,11 @@ class Steps:
         tasks: list[Task],
         rows: TrainingRows,
         seeds: list[np.random.SeedSequence],
-        tuning: Mapping[Component, Any],
         n_jobs: int | None,
         keep_models: bool = False,
     ) -> Iterator[Any]:
         """Yield the results in the order of the tasks."""
-        calls = [
-            (task, rows, seed, tuning.get(task.component), keep_models) for task, seed in zip(tasks, seeds, strict=True)
-        ]
+        calls = [(task, rows, seed, keep_models) for task, seed in zip(tasks, seeds, strict=True)]
         results: Generator[Any, None, None]
         waiting: Iterator[Any] | None = None
         if n_jobs in (None, 1) or len(calls) < 2:

@@ -3,10 +3,46 @@
 Every sum runs in a fixed order, so the results do not depend on the number of threads of any library.
 """
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
+
+#: A Newton step that leaves more than this share of the violation calls for a new curvature.
+SLOW_PROGRESS = 0.3
+#: Most sweeps of coordinate descent in one Newton step.
+MAX_SWEEPS = 1000
+#: Most halvings of a step that does not lower the penalised loss.
+MAX_HALVINGS = 60
+
+
+class Rows(NamedTuple):
+    """Features with a leading column of ones, by row (n, 1 + p) and by column; classes; weights that sum to one."""
+
+    by_row: FloatArray
+    by_column: FloatArray
+    label: IntArray
+    weight: FloatArray
+
+
+class State(NamedTuple):
+    """Coefficients (K, 1 + p) and what follows from them: scores, probabilities (K, n), and the gradient."""
+
+    coefficient: FloatArray
+    scores: FloatArray
+    probability: FloatArray
+    gradient: FloatArray
+
+
+class Curvature(NamedTuple):
+    """Second derivatives of the loss on some features, the intercepts concentrated out."""
+
+    features: IntArray
+    reduced: FloatArray
+    intercept_on_coefficient: FloatArray
+    intercept_inverse: FloatArray
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -106,6 +142,58 @@ def weighted_cross_product(rows: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def curvature_blocks(
+    rows: FloatArray, weight: FloatArray, probability: FloatArray, first: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Second derivatives of the loss: coefficients, intercepts on coefficients, intercepts.
+
+    ``H_kl = -sum_i w_i p_k p_l x_i x_i'`` for k != l, and ``H_kk = -sum_{l != k} H_kl``. Intercepts are those after the
+    first class, coefficients those of the classes from ``first`` on, class by class.
+    """
+    n_classes, size = probability.shape[0], rows.shape[1]
+    hessian = np.zeros((n_classes, n_classes, size, size))
+    for k in range(n_classes):
+        for m in range(k):
+            block = weighted_cross_product(rows, weight * probability[k] * probability[m])
+            hessian[k, m] -= block
+            hessian[m, k] -= block
+            hessian[k, k] += block
+            hessian[m, m] += block
+    p = size - 1
+    block_bb = np.empty(((n_classes - first) * p, (n_classes - first) * p))
+    block_0b = np.empty((n_classes - 1, (n_classes - first) * p))
+    block_00 = np.empty((n_classes - 1, n_classes - 1))
+    for k in range(n_classes):
+        for m in range(n_classes):
+            at, place = (k - first) * p, (m - first) * p
+            if k >= first and m >= first:
+                block_bb[at : at + p, place : place + p] = hessian[k, m, 1:, 1:]
+            if k > 0 and m >= first:
+                block_0b[k - 1, place : place + p] = hessian[k, m, 0, 1:]
+            if k > 0 and m > 0:
+                block_00[k - 1, m - 1] = hessian[k, m, 0, 0]
+    return block_bb, block_0b, block_00
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def concentrate(block_bb: FloatArray, block_0b: FloatArray, inverse: FloatArray) -> FloatArray:
+    """Return ``H_bb - H_b0 H_00^-1 H_0b``, kept positive on its diagonal."""
+    reduced, size = block_bb.copy(), len(block_bb)
+    largest = 0.0
+    for a in range(size):
+        for b in range(size):
+            largest = max(largest, block_bb[a, b])
+    for k in range(len(inverse)):
+        for m in range(len(inverse)):
+            for a in range(size):
+                for b in range(size):
+                    reduced[a, b] -= inverse[k, m] * (block_0b[k, a] * block_0b[m, b])
+    for a in range(size):
+        reduced[a, a] = max(reduced[a, a], 0.0) + 1e-9 * largest + 1e-15
+    return reduced
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def quadratic_lasso(
     curvature: FloatArray,
     gradient: FloatArray,
@@ -174,3 +262,155 @@ def shift_to_smallest_norm(coefficient: FloatArray) -> None:
         if shift != 0.0:
             for k in range(n_classes):
                 coefficient[k, j] -= shift
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def violations(coefficient: FloatArray, gradient: FloatArray, penalty: float, first: int) -> FloatArray:
+    """Return by how much each coefficient (K, 1 + p) violates its first-order condition.
+
+    ``|g + penalty sign(b)|`` where b != 0, ``(|g| - penalty)_+`` where b = 0, ``|g|`` for the intercepts; coefficients
+    of the classes before ``first`` are held.
+    """
+    violation = np.zeros_like(gradient)
+    for k in range(gradient.shape[0]):
+        violation[k, 0] = abs(gradient[k, 0])
+        if k < first:
+            continue
+        for j in range(1, gradient.shape[1]):
+            b, g = coefficient[k, j], gradient[k, j]
+            if b != 0.0:
+                violation[k, j] = abs(g + penalty * np.sign(b))
+            else:
+                violation[k, j] = max(abs(g) - penalty, 0.0)
+    return violation
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def newton_target(
+    coefficient: FloatArray, gradient: FloatArray, curvature: Curvature, penalty: float, first: int, tol: float
+) -> FloatArray:
+    """Return the coefficients that minimise the penalised quadratic approximation of the loss."""
+    n_classes, n_features = coefficient.shape[0], len(curvature.features)
+    on_coefficient, inverse = curvature.intercept_on_coefficient, curvature.intercept_inverse
+    start = np.empty((n_classes - first) * n_features)
+    slope = np.empty_like(start)
+    # g_b - H_b0 H_00^-1 g_0
+    shift = np.zeros(n_classes - 1)
+    for k in range(n_classes - 1):
+        for m in range(n_classes - 1):
+            shift[k] += inverse[k, m] * gradient[1 + m, 0]
+    for k in range(n_classes - first):
+        for f in range(n_features):
+            at, j = k * n_features + f, 1 + curvature.features[f]
+            start[at], slope[at] = coefficient[first + k, j], gradient[first + k, j]
+            for m in range(n_classes - 1):
+                slope[at] -= shift[m] * on_coefficient[m, at]
+    b = quadratic_lasso(curvature.reduced, slope, start, penalty, n_classes, tol, MAX_SWEEPS)
+    target = coefficient.copy()
+    for k in range(n_classes - first):
+        for f in range(n_features):
+            target[first + k, 1 + curvature.features[f]] = b[k * n_features + f]
+    # intercepts: -H_00^-1 (g_0 + H_0b (b - start))
+    pull = np.zeros(n_classes - 1)
+    for m in range(n_classes - 1):
+        pull[m] = gradient[1 + m, 0]
+        for at in range(len(b)):
+            pull[m] += on_coefficient[m, at] * (b[at] - start[at])
+    for k in range(n_classes - 1):
+        for m in range(n_classes - 1):
+            target[1 + k, 0] -= inverse[k, m] * pull[m]
+    return target
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def step_towards(rows: Rows, state: State, loss: float, target: FloatArray, penalty: float) -> tuple[float, bool]:
+    """Move to ``target``, or as far towards it as lowers the penalised loss.
+
+    Writes the state reached; returns the loss there, and whether it is the target.
+    """
+    direction = target - state.coefficient
+    l1_norm, l1_target, promised = 0.0, 0.0, 0.0
+    for k in range(target.shape[0]):
+        promised += state.gradient[k, 0] * direction[k, 0]
+        for j in range(1, target.shape[1]):
+            l1_norm += abs(state.coefficient[k, j])
+            l1_target += abs(target[k, j])
+            promised += state.gradient[k, j] * direction[k, j]
+    promised += penalty * (l1_target - l1_norm)
+    objective = loss + penalty * l1_norm
+    slack = 1e-13 * (1.0 + objective)
+    change, probability = np.empty_like(state.scores), np.empty_like(state.scores)
+    linear_scores(rows.by_column, direction, change)
+    length = 1.0
+    for _ in range(MAX_HALVINGS):
+        coefficient = target if length == 1.0 else state.coefficient + length * direction
+        scores = state.scores + length * change
+        reached = log_loss(scores, rows.label, rows.weight, probability)
+        l1_norm = 0.0
+        for k in range(target.shape[0]):
+            for j in range(1, target.shape[1]):
+                l1_norm += abs(coefficient[k, j])
+        if reached + penalty * l1_norm <= objective + 1e-4 * length * promised + slack:
+            state.coefficient[:], state.scores[:], state.probability[:] = coefficient, scores, probability
+            state.gradient[:] = log_loss_gradient(rows.by_row, rows.label, rows.weight, probability)
+            return reached, length == 1.0
+        length *= 0.5
+    return loss, False
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def newton_steps(
+    rows: Rows,
+    state: State,
+    loss: float,
+    curvature: Curvature,
+    aim: tuple[float, float, int],
+    previous: float,
+    steps: int,
+) -> tuple[float, float, int]:
+    """Take Newton steps with one curvature until another one is called for, or ``steps`` are done.
+
+    The first step is taken whatever the curvature. After it another one is called for when a feature without
+    curvature violates its condition, or the last step left more than `SLOW_PROGRESS` of the largest violation.
+
+    Parameters
+    ----------
+    rows, state, loss
+        The problem, and where it stands; the state is overwritten.
+    curvature : Curvature
+        Second derivatives.
+    aim : penalty, tolerance and first class that is not held
+        What to minimise, and how well.
+    previous : float
+        Largest violation before the last step; 0 if that was cut short, infinity before the first.
+    steps : int
+        Most steps.
+
+    Returns
+    -------
+    loss, previous and the steps that are left
+    """
+    penalty, tol, first = aim
+    inside = np.zeros(state.coefficient.shape[1], dtype=np.bool_)
+    inside[0] = True
+    for feature in curvature.features:
+        inside[1 + feature] = True
+    fresh = True
+    while steps > 0:
+        violation = violations(state.coefficient, state.gradient, penalty, first)
+        largest, outside = 0.0, 0.0
+        for k in range(violation.shape[0]):
+            for j in range(violation.shape[1]):
+                largest = max(largest, violation[k, j])
+                if not inside[j]:
+                    outside = max(outside, violation[k, j])
+        if largest <= tol or (not fresh and (outside > 0.0 or largest > SLOW_PROGRESS * previous)):
+            break
+        target = newton_target(
+            state.coefficient, state.gradient, curvature, penalty, first, max(0.1 * tol, 0.02 * largest)
+        )
+        loss, whole = step_towards(rows, state, loss, target, penalty)
+        previous = largest if whole else 0.0
+        fresh = False
+        steps -= 1
+    return loss, previous, steps

@@ -15,8 +15,8 @@ from ...data.checks import check_integer
 from ...data.reading import to_float
 from ...errors import InputError, NotFittedError
 from ..folds import deal_training_rows
-from .kernels import linear_scores, log_loss
-from .solver import Curvature, Design, PenalisedLoss
+from .kernels import Curvature, linear_scores, log_loss
+from .solver import Design, PenalisedLoss
 
 #: Tolerance of the solutions that only serve as starting points or in cross-validation.
 PATH_TOL = 1e-4

@@ -33,9 +33,9 @@ AS_GOOD = 4.0
 """A sum of squared errors at most this many error variances above the smallest is as good: two standard errors."""
 LEAST = 1e-3
 """Least probability in the log odds that a model adjusts."""
-GROUP, SEPARATE, POOLED = "group", "separate", "pooled"
-"""What a candidate models: the group; the loss difference in each group by itself; the same with the help of the other
-groups."""
+GROUP, SEPARATE, POOLED, ADJUSTED = "group", "separate", "pooled", "adjusted"
+"""What a candidate models: the group; the loss difference in each group by itself; in one model of all groups that sees
+the group; in each group, adjusting that model."""
 
 
 Fit: TypeAlias = Callable[[], FittedModel]
@@ -96,8 +96,7 @@ class Trial:
         place = code if len(self.fits) > 1 else 0
         if (self.full_name, place) not in done:
             adjusts = None if self.adjusts is None else self.adjusts.fitted(code, done)
-            sees_group = self.what == POOLED and adjusts is None
-            done[self.full_name, place] = _Fitted(self.columns, sees_group, self.fits[place](), adjusts)
+            done[self.full_name, place] = _Fitted(self.columns, self.what == POOLED, self.fits[place](), adjusts)
         return done[self.full_name, place]
 
 
@@ -192,8 +191,12 @@ class AutoLearner(Learner):
 
     @property
     def candidate_names(self) -> tuple[str, ...]:
-        """Every kind of model, in each group by itself and with the help of the others."""
-        return tuple(f"{what} {kind.name}" for kind in self.candidates for what in (SEPARATE, POOLED))
+        """Every kind of model in each group by itself, the last also of all groups, the others also adjusting that."""
+        return tuple(
+            f"{what} {kind.name}"
+            for kind in self.candidates
+            for what in (SEPARATE, POOLED if kind is self.candidates[-1] else ADJUSTED)
+        )
 
     @property
     def factored(self) -> bool:
@@ -309,7 +312,7 @@ class _Shared:
         """Try models of the loss difference in each group that see what a model of all groups says."""
         numbers = np.hstack([self.of_loss.without_groups, log_odds(pool.inner)])
         found = self._in_each_group(numbers, self.seeds[3], [])
-        return Trial(POOLED, self.name, self.of_loss.columns, *found, pool)
+        return Trial(ADJUSTED, self.name, self.of_loss.columns, *found, pool)
 
     def _in_each_group(
         self, numbers: FloatArray, seed: np.random.SeedSequence, rivals: list[GroupPrediction]

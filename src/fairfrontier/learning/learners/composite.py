@@ -149,7 +149,8 @@ class PartiallyLinearLearner(Learner):
         """Compute out-of-fold residuals of one variable, and its model on all training rows."""
         v, rest = self._variable(component, rows)
         given_rest = replace(rows, X=rest, dl=v)
-        split_seed, full_seed, *seeds = child_seeds(seed, 2 + self.n_inner_folds)
+        split_seed, full_seed, *seeds, tune_seed = child_seeds(seed, 3 + self.n_inner_folds)
+        tuning = self.tune(component, rows, tune_seed) if tuning is None else tuning  # once for all inner folds
         residual, base = np.empty(len(v)), self.base.knowing(rest, (rows.dl, rows.group), rows.weight)
         for fold, fold_seed in zip(inner_folds(rows, self.n_inner_folds, split_seed), seeds, strict=False):
             train, held = given_rest.take(_others(len(v), fold)), given_rest.take(fold)
@@ -290,13 +291,11 @@ class StackLearner(Learner):
             member.check(rows)
 
     def tune(self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence) -> Any:
-        """Tune one member."""
+        """Tune one member; where others tune once per sample, one that does not tunes itself in every fold."""
         member = self._member(component)
-        if not member.tunes_once:
+        if self.tunes_once and not member.tunes_once:
             return None
-        components = member.components(rows.n_groups)
-        seeds = child_seeds(seed, len(components))
-        return {name: member.tune(name, rows, child) for name, child in zip(components, seeds, strict=True)}
+        return _tune_parts(member, rows, seed)
 
     def fit(
         self, component: Component, rows: TrainingRows, seed: np.random.SeedSequence, tuning: Any = None
@@ -304,7 +303,9 @@ class StackLearner(Learner):
         """Fit one member on all training rows and, for its weight, without each inner fold."""
         member = self._member(component)
         n = len(rows.dl)
-        split_seed, full_seed, *seeds = child_seeds(seed, 2 + self.n_inner_folds)
+        split_seed, full_seed, *seeds, tune_seed = child_seeds(seed, 3 + self.n_inner_folds)
+        if tuning is None and not member.tunes_once:  # once for all inner folds
+            tuning = _tune_parts(member, rows, tune_seed)
         inner = np.empty((n, rows.n_groups))
         for fold, fold_seed in zip(inner_folds(rows, self.n_inner_folds, split_seed), seeds, strict=False):
             fitted = fit_learner(member, rows.take(_others(n, fold)), fold_seed, tuning)
@@ -331,6 +332,13 @@ class StackLearner(Learner):
 
     def _member(self, name: Component) -> Learner:
         return next(member for member in self.members if member.name == name)
+
+
+def _tune_parts(learner: Learner, rows: TrainingRows, seed: np.random.SeedSequence) -> dict[Component, Any]:
+    """Tune every component of a learner."""
+    components = learner.components(rows.n_groups)
+    seeds = child_seeds(seed, len(components))
+    return {name: learner.tune(name, rows, child) for name, child in zip(components, seeds, strict=True)}
 
 
 def simplex_weights(predictions: FloatArray, z: FloatArray, weight: FloatArray | None) -> FloatArray:

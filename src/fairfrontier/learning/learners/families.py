@@ -86,7 +86,7 @@ def lasso_model(n_penalties: int, n_tuning_folds: int) -> Pipeline:
     return _model(_LassoCV(alphas=n_penalties, cv=folds, max_iter=10_000), standardise=True)
 
 
-def lasso_family(n_penalties: int = 50, n_tuning_folds: int = 10) -> Family:
+def lasso_family(n_penalties: int = 25, n_tuning_folds: int = 5) -> Family:
     """L1 linear regression, whatever the outcome."""
     return Family(None, lasso_model(n_penalties, n_tuning_folds), tuned_parameters=_tuned_parameters)
 

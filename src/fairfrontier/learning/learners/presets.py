@@ -18,9 +18,9 @@ from .pooled import PooledLearner, pooled_family
 
 def logit_lasso(
     penalty: float | None = None,
-    n_penalties: int = 50,
-    n_tuning_folds: int = 10,
-    tune_on_folds: bool = False,
+    n_penalties: int = 25,
+    n_tuning_folds: int = 5,
+    tune_on_folds: bool = True,
     adaptive: bool = True,
 ) -> Learner:
     """L1 multinomial logistic regression of z^g, a class for each of its few values.
@@ -32,7 +32,7 @@ def logit_lasso(
     n_penalties, n_tuning_folds : int
         Penalties tried, and folds used, to choose it.
     tune_on_folds : bool
-        Choose the penalty anew in every fold instead of once per sample.
+        Choose the penalty in every fold from its training rows; False: once, from all rows.
     adaptive : bool
         Follow by a second fit in which each feature's penalty is divided by the size of its coefficients in
         the first (the adaptive lasso): more accurate. False is the plain lasso, as published.
@@ -42,9 +42,9 @@ def logit_lasso(
 
 
 def factored_logit(
-    n_penalties: int = 50,
-    n_tuning_folds: int = 10,
-    tune_on_folds: bool = False,
+    n_penalties: int = 25,
+    n_tuning_folds: int = 5,
+    tune_on_folds: bool = True,
     adaptive: bool = True,
 ) -> Learner:
     """L1 logistic regressions of the group, and of the loss difference within each group.
@@ -56,7 +56,7 @@ def factored_logit(
     n_penalties, n_tuning_folds : int
         Penalties tried, and folds used, to choose them.
     tune_on_folds : bool
-        Choose the penalties anew in every fold instead of once per sample.
+        Choose the penalties in every fold from its training rows; False: once, from all rows.
     adaptive : bool
         As for `logit_lasso`; it does not concern the linear regression.
     """
@@ -95,10 +95,13 @@ def pooled_boosting(**options: Any) -> Learner:
 def auto(**options: Any) -> Learner:
     """Logistic regression and boosting, in each group by itself and with the help of the other groups, weighted.
 
-    The pooled boosting is one model of all groups that sees the group. The pooled logit adjusts it: a logistic
-    regression in each group that sees its log odds beside the covariates. For each factor, P(G = g | x) and
-    E[dl | x, G = g], the weights rest on squared errors on inner folds of the training rows: those of smallest error,
-    shrunken towards the simplest candidate that is as good. `FairFrontier.learner_report_` has the losses and weights.
+    Candidates are separate logit, adjusted logit, separate boosting and pooled boosting. The pooled boosting is one
+    model of all groups that sees the group. The adjusted logit is a logistic regression in each group that sees the
+    log odds of the pooled boosting beside the covariates (`pooled_logit` is something else).
+
+    For each factor, P(G = g | x) and E[dl | x, G = g], the weights rest on squared errors on inner folds of the
+    training rows: those of smallest error, shrunken towards the simplest candidate that is as good.
+    `FairFrontier.learner_report_` has the losses and weights.
 
     Parameters
     ----------
@@ -113,7 +116,7 @@ def _tuned_logit(n_penalties: int, n_tuning_folds: int) -> Family:
     return logit_family(None, n_penalties, n_tuning_folds, True, lasso_model(n_penalties, n_tuning_folds))
 
 
-def lasso(n_penalties: int = 50, n_tuning_folds: int = 10, tune_on_folds: bool = False) -> Learner:
+def lasso(n_penalties: int = 25, n_tuning_folds: int = 5, tune_on_folds: bool = True) -> Learner:
     """L1 linear regression of z^g.
 
     Parameters
@@ -121,7 +124,7 @@ def lasso(n_penalties: int = 50, n_tuning_folds: int = 10, tune_on_folds: bool =
     n_penalties, n_tuning_folds : int
         Penalties tried, and folds used, to choose it.
     tune_on_folds : bool
-        Choose the penalty anew in every fold instead of once per sample.
+        Choose the penalty in every fold from its training rows; False: once, from all rows.
     """
     return DirectLearner("lasso", lasso_family(n_penalties, n_tuning_folds), not tune_on_folds)
 
@@ -150,13 +153,13 @@ def factored_forest(**options: Any) -> Learner:
     return FactoredLearner("factored-forest", forest_family(**options))
 
 
-def boosting(tune_on_folds: bool = False, **options: Any) -> Learner:
+def boosting(tune_on_folds: bool = True, **options: Any) -> Learner:
     """Gradient boosting of z^g with small trees.
 
     Parameters
     ----------
     tune_on_folds : bool
-        Choose the number of trees anew in every fold instead of once per sample.
+        Choose the number of trees in every fold from its training rows; False: once, from all rows.
     **options
         max_iter (number of trees; by default cross-validated loss chooses), learning_rate (0.1; shortens the step
         of each tree), max_leaf_nodes (4; most leaves of a tree), min_samples_leaf (20; fewest rows of a leaf),
@@ -165,26 +168,26 @@ def boosting(tune_on_folds: bool = False, **options: Any) -> Learner:
     return DirectLearner("boosting", boosting_family(**options), not tune_on_folds)
 
 
-def factored_boosting(tune_on_folds: bool = False, **options: Any) -> Learner:
+def factored_boosting(tune_on_folds: bool = True, **options: Any) -> Learner:
     """Gradient boosting of the group, and of the loss difference within each group.
 
     Parameters
     ----------
     tune_on_folds : bool
-        Choose the numbers of trees anew in every fold instead of once per sample.
+        Choose the numbers of trees in every fold from its training rows; False: once, from all rows.
     **options
         As for `boosting`.
     """
     return FactoredLearner("factored-boosting", boosting_family(**options), not tune_on_folds)
 
 
-def neural_net(tune_on_folds: bool = False, **options: Any) -> Learner:
+def neural_net(tune_on_folds: bool = True, **options: Any) -> Learner:
     """Neural net of z^g with one small hidden layer.
 
     Parameters
     ----------
     tune_on_folds : bool
-        Choose the decay anew in every fold instead of once per sample.
+        Choose the decay in every fold from its training rows; False: once, from all rows.
     **options
         n_hidden (8), decay (weight of the squared coefficients beside the summed loss; by default
         cross-validated loss chooses, starting from 0.01), max_iter (200).
@@ -206,7 +209,7 @@ def partially_linear(
     linear: tuple[Any, Any] | None = None,
     base: Any = "boosting",
     n_inner_folds: int = 5,
-    tune_on_folds: bool = False,
+    tune_on_folds: bool = True,
 ) -> Learner:
     """Linear in two covariates, any learner in the others (Robinson's method).
 
@@ -219,7 +222,7 @@ def partially_linear(
     n_inner_folds : int
         Folds on which residuals of the training rows are computed.
     tune_on_folds : bool
-        Tune the base learner anew in every fold instead of once per sample.
+        Tune the base learner in every fold on its training rows; False: once, on all rows.
     """
     named = isinstance(linear, tuple | list) and len(linear) == 2
     if not named:
