@@ -15,6 +15,7 @@ from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import InputError
 from fairfrontier.inference.ban.estimates import cost_curve, two_sides
 from fairfrontier.inference.ban.result import gap_bounds, gap_forms
+from fairfrontier.report import text
 
 X, y, group = make_liu_molinari(500, design="skewed", random_state=4)
 y, group = np.asarray(y), np.asarray(group)
@@ -101,10 +102,9 @@ def test_bounds_of_the_gap_hold_whenever_those_of_its_forms_do(n_groups):
         change = np.ptp(truth[0], axis=1) - np.ptp(truth[1], axis=1)
         assert (low <= change + 1e-12).all()
         assert (change <= high + 1e-12).all()
-    # without any doubt they are the change itself, for two groups
-    if n_groups == 2:
-        exact = gap_bounds(*truth, np.zeros((3, 2)))
-        np.testing.assert_allclose(exact, np.column_stack([change, change]), atol=1e-12)
+    # without any doubt they are the change itself
+    exact = gap_bounds(*truth, np.zeros((3, 1)))
+    np.testing.assert_allclose(exact, np.column_stack([change, change]), atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
@@ -216,6 +216,33 @@ def test_draws_have_the_noise_of_folds():
     # the curve at equal weights is the mean of the two costs of the utilitarian point
     middle = (total[:, 0] - total[:, 1])[:, 2].mean(axis=1)
     assert cost.curve_errors[20] == pytest.approx(middle.std(), rel=1e-9)
+
+
+def test_a_summary_has_both_answers_where_they_are_quick(ff, cost, monkeypatch):
+    heading = "Should the group be banned as an input?"
+    words, skew = ff.summary(), ff.test_group_skew()
+    assert heading in words
+    assert f"- Test of group skew: {skew.verdict_text} P-value {skew.p_value:.4f}." in words
+    assert all(f"- {line}" in words for line in cost.in_brief())
+    assert cost.in_brief()[1].startswith("At the point 'population'")
+    assert "Left out as asked: `test_group_skew()` and `cost_of_ban()`" in ff.summary(ban=False)
+    monkeypatch.setattr(text, "WORK", len(y) * 99 - 1)
+    assert "not asked here, because it takes many draws: `test_group_skew()`" in ff.summary().lower()
+    assert ff.summary(ban=True) == words
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
+def test_a_summary_makes_no_second_fit_unless_asked(ff):
+    other = FairFrontier(**OPTIONS | {"learner": LogisticRegression(), "learner_params": None})
+    other.fit(X, y, sensitive_features=group)
+    assert "takes a second fit of the learner" in other.summary()
+    assert other.cost_of_ban().in_brief()[1] in other.summary(ban=True)
+    outside = FairFrontier(**OPTIONS).fit(X, y, sensitive_features=group, external_nuisance=ff.nuisance_.predictions[0])
+    assert "from predictions supplied from outside: fit with a learner" in outside.summary()
+    three = FairFrontier(**OPTIONS).fit(X, y, sensitive_features=group * (1 + np.arange(len(y)) % 2))
+    assert "The test of group skew is one of two groups: see `pair`." in three.summary()
+    assert three.cost_of_ban().in_brief()[2] in three.summary()
+    assert "Left out as asked: `cost_of_ban()`" in three.summary(ban=False)
 
 
 def test_predictions_from_outside_have_one_side_only(ff):

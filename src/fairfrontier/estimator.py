@@ -992,10 +992,23 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             test = questions.lda_tests(fit, algorithms, capacity=capacity)[algorithms.names[0]]
         return alternatives(self._rules(), algorithms, n, test, capacity=capacity, held_out=held_out)
 
-    def summary(self) -> str:
-        """Describe the fit in plain text: data, points, learner quality, diagnostics."""
+    def summary(self, ban: bool | None = None) -> str:
+        """Describe the fit in plain text: data, points, what a ban of the group does, learner quality, diagnostics.
+
+        Parameters
+        ----------
+        ban : bool, optional
+            Whether to ask `test_group_skew` and `cost_of_ban`. By default they are where that is quick: with few rows
+            and draws, and without a second fit of the learner. Otherwise the summary says how to ask.
+
+        Examples
+        --------
+        >>> print(*[line for line in ff.summary(ban=False).splitlines() if "ban" in line], sep="\\n")
+        Should the group be banned as an input? (about risks; not a legal statement)
+        - Left out as asked: `test_group_skew()` and `cost_of_ban()` answer it, or `summary(ban=True)`.
+        """
         self._check_fitted()
-        return summary_text(self)
+        return summary_text(self, ban)
 
     def plot(
         self,

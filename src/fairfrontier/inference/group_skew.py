@@ -143,8 +143,13 @@ class GroupSkewTest(ExplainedResult):
         more = {"reject": self.reject, "gaps": self.gaps, "closest": self.closest}
         return plain_items(self._facts() | more)
 
-    def _verdict(self) -> str:
+    @property
+    def verdict_text(self) -> str:
+        """The verdict as a sentence."""
         return SKEW_VERDICTS[self.verdict]
+
+    def _verdict(self) -> str:
+        return self.verdict_text
 
     def _picture(self) -> Picture:
         plane = Picture(axes_of(self.groups)).points(self.best_r[None], BLUE, f"best for {self.groups[0]}")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..data.number_formats import number_text
+from ..inference.ban.sides import one_fit_serves
 
 if TYPE_CHECKING:
     from ..estimator import FairFrontier
@@ -22,8 +23,12 @@ _MEANING = {
 }
 
 
-def summary_text(ff: FairFrontier) -> str:
-    """Describe data, points, learner quality and diagnostics of a fitted `FairFrontier`."""
+WORK = 3_000_000
+"""Rows times repetitions times draws at most for which a summary asks what a ban of the group costs by itself."""
+
+
+def summary_text(ff: FairFrontier, ban: bool | None = None) -> str:
+    """Describe data, points, learner quality, a ban of the group and diagnostics of a fitted `FairFrontier`."""
     rows = ", ".join(f"group {label}: {count:,}" for label, count in ff.sample_.counts.items())
     data = [
         "Fairness-accuracy frontier",
@@ -37,7 +42,7 @@ def summary_text(ff: FairFrontier) -> str:
     ]
     quality = ["", "Learner quality, out of fold", *_quality(ff), *_candidates(ff)]
     if len(ff.groups_) != 2:
-        return "\n".join([*data, *_points(ff), "", OF_PAIRS, *quality])
+        return "\n".join([*data, *_points(ff), "", OF_PAIRS, *_ban(ff, ban), *quality])
     frontier = [
         *_points(ff),
         *(f"Caution: {sentence}" for found in ff.contradictions_ for sentence in found.sentences()),
@@ -47,7 +52,38 @@ def summary_text(ff: FairFrontier) -> str:
         "Directions weigh the two groups' risks in the rule; a positive weight works against a group.",
     ]
     conditions = ["", "Conditions behind the inference", *(f"- {line}" for line in ff.diagnostics_.lines())]
-    return "\n".join([*data, *frontier, *quality, *conditions])
+    return "\n".join([*data, *frontier, *_ban(ff, ban), *quality, *conditions])
+
+
+def _ban(ff: FairFrontier, wanted: bool | None) -> list[str]:
+    """The test of group skew and what a ban costs, or why they are not here and how to get them."""
+    fit, two = ff.fit_, len(ff.groups_) == 2
+    work = fit.n_obs * fit.n_rep * fit.options.n_boot
+    heading = ["", "Should the group be banned as an input? (about risks; not a legal statement)"]
+    asked = "`test_group_skew()` and `cost_of_ban()`" if two else "`cost_of_ban()`"
+    if wanted is False or (wanted is None and work > WORK):
+        why = "left out as asked" if wanted is False else "not asked here, because it takes many draws"
+        return [*heading, f"- {why[0].upper()}{why[1:]}: {asked} answer it, or `summary(ban=True)`."]
+    lines = []
+    if two:
+        skew = ff.test_group_skew()
+        lines.append(f"Test of group skew: {skew.verdict_text} P-value {skew.p_value:.4f}.")
+    else:
+        lines.append("The test of group skew is one of two groups: see `pair`.")
+    if wanted or one_fit_serves(fit):
+        lines += ff.cost_of_ban().in_brief()
+    else:
+        lines.append(_no_cost(ff))
+    return [*heading, *(f"- {line}" for line in lines)]
+
+
+def _no_cost(ff: FairFrontier) -> str:
+    if ff.nuisance_.external:
+        return "What a ban costs cannot be estimated from predictions supplied from outside: fit with a learner."
+    return (
+        f"What a ban costs takes a second fit of the learner {ff.nuisance_.learner!r}: `cost_of_ban()` makes it, or "
+        "`summary(ban=True)`."
+    )
 
 
 def _learning(ff: FairFrontier) -> str:

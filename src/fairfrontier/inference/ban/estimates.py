@@ -27,6 +27,7 @@ from ..learned import draw_learned, fold_noise
 
 N_WEIGHTS = 41
 """Weights of the first group at which the curve is drawn."""
+POPULATION = "population"
 FAIREST = "fairest"
 RAWLSIAN = "rawlsian"
 
@@ -62,7 +63,7 @@ def named_directions(fit: Fit) -> dict[str, FloatArray]:
     groups = fit.sample.groups
     n = len(groups)
     named = {f"best for {label}": -np.eye(n)[g] for g, label in enumerate(groups)}
-    return named | {"utilitarian": np.full(n, -1.0 / n), "population": -groups.shares}
+    return named | {"utilitarian": np.full(n, -1.0 / n), POPULATION: -groups.shares}
 
 
 def two_sides(fit: Fit, blind: FloatArray, within: FloatArray) -> tuple[tuple[str, ...], Side, Side]:

@@ -16,7 +16,7 @@ from ...data.reading import Label
 from ...data.result import ExplainedResult, PlainDict, axes_of, labels, plain_items
 from ...errors import InputError, MissingDependencyError
 from ..lda.witness import critical
-from .estimates import FAIREST, Curve, Side
+from .estimates import FAIREST, POPULATION, Curve, Side
 
 STILL = 1e-12
 """Standard error, relative to the largest risk, up to which it is rounding."""
@@ -90,7 +90,7 @@ class BanCost(ExplainedResult):
         """Confidence intervals (P, 2) of the change in the gap.
 
         ``|d| - |d'|`` = max over s of min over v of s d - v d', with s and v = +1 or -1, and the same of the forms'
-        bounds bounds it. With more groups the differences of all pairs are bounded on either side.
+        bounds bounds it. With more groups it is the maximum and minimum over all pairs of groups as well.
         """
         return gap_bounds(self.without, self.seeing, self.reach * self.gap_errors)
 
@@ -176,6 +176,16 @@ class BanCost(ExplainedResult):
             "This is about risks. Whether the law allows, or demands, that rules see the group is another question.",
         ]
 
+    def in_brief(self) -> list[str]:
+        """Say what a ban costs with population weights and at the fairest points, and where it is shown to cost."""
+        chosen = [self.names.index(name) for name in (POPULATION, FAIREST)]
+        return [
+            "What a ban adds to the risks, estimated, with intervals that hold together with "
+            f"{confidence_text(self.alpha)} confidence:",
+            *(self._sentence(j) for j in chosen),
+            self.remarks()[0],
+        ]
+
     def _sentence(self, j: int) -> str:
         costs = ", ".join(
             f"group {label} {cost:+.4f} ({low:+.4f} to {high:+.4f})"
@@ -209,31 +219,25 @@ class BanCost(ExplainedResult):
 def gap_bounds(without: FloatArray, seeing: FloatArray, reach: FloatArray) -> FloatArray:
     """Bounds (P, 2) of the change in the gap from how far (P, F) the bounds of its forms reach; see `gap_forms`."""
     forms = gap_forms(without, seeing)
-    if without.shape[1] == 2:
-        bounds = []
-        for side in (-1.0, 1.0):
-            # s = +1: the smaller of d - d' and d + d'; s = -1: the smaller of their opposites
-            plus, minus = (sign * forms + side * reach for sign in (1.0, -1.0))
-            bounds.append(np.maximum(plus.min(axis=1), minus.min(axis=1)))
-        return np.column_stack(bounds)
-    half = forms.shape[1] // 2
-    low, high = np.abs(forms) - reach, np.abs(forms) + reach
-    lowest = np.maximum(low[:, :half].max(axis=1), 0.0) - high[:, half:].max(axis=1)
-    highest = high[:, :half].max(axis=1) - np.maximum(low[:, half:].max(axis=1), 0.0)
-    return np.column_stack([lowest, highest])
+    n_pairs = without.shape[1] * (without.shape[1] - 1) // 2
+    bounds = []
+    for side in (-1.0, 1.0):
+        # s = +1: the smallest of d - d' and d + d' over all d'; s = -1: that of their opposites; then the largest over d
+        signs = [(sign * forms + side * reach).reshape(len(forms), n_pairs, -1) for sign in (1.0, -1.0)]
+        bounds.append(np.maximum(*(each.min(axis=2).max(axis=1) for each in signs)))
+    return np.column_stack(bounds)
 
 
 def gap_forms(without: FloatArray, seeing: FloatArray) -> FloatArray:
     """Linear forms (..., P, F) by which gaps are bounded, of risks (..., P, G).
 
-    Of two groups with differences d and d': d - d' and d + d'. Of more: the differences of all pairs, without the group
-    first.
+    With the differences d of all pairs of groups without the group, and d' with it: d - d' and d + d' for every d and
+    d', those of one d side by side.
     """
     first, second = np.triu_indices(without.shape[-1], 1)
     d, own = (risks[..., first] - risks[..., second] for risks in (without, seeing))
-    if without.shape[-1] == 2:
-        return np.concatenate([d - own, d + own], axis=-1)
-    return np.concatenate([d, own], axis=-1)
+    forms: FloatArray = np.concatenate([d[..., None] - own[..., None, :], d[..., None] + own[..., None, :]], axis=-1)
+    return forms.reshape(*d.shape[:-1], -1)
 
 
 def ban_cost(

@@ -30,6 +30,12 @@ def both_sides(fit: Fit) -> tuple[FloatArray, FloatArray]:
     return nuisance.predictions, _again(fit, None if learner is None else within_groups(learner))
 
 
+def one_fit_serves(fit: Fit) -> bool:
+    """Whether the fit has the predictions of both sides, so that no learner has to be fitted again."""
+    n = fit.nuisance
+    return n.group_probabilities is not None if fit.rules.sees_group else n.within is not None
+
+
 def blind_side(fit: Fit) -> Fit:
     """Return the fit of two groups for rules that do not see the group, with the predictions of the same learner."""
     if not fit.rules.sees_group:
