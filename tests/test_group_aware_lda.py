@@ -269,6 +269,22 @@ def test_bounds_of_a_changed_group_hold_whenever_those_of_the_slacks_do(referenc
         np.testing.assert_allclose(smallest_slacks(slack, widths), truth, atol=1e-12)
 
 
+def test_the_critical_value_is_that_of_the_decision(ff):
+    """The decisive group is tested at alpha over the number of groups, and the statistic exceeds that if it rejects."""
+    decisions, _ = better_off_optimal(ff, share=0.15)
+    test = ff.test_lda(decisions)
+    for alpha in (0.02, 0.05, 0.1, 0.2, 0.4):
+        judged = test.at(alpha)
+        k = int(alpha / 2 * (N_BOOT + 1) + 1e-9)
+        assert judged.critical_value == pytest.approx(np.sort(test.draws)[N_BOOT - k] + 1e-6)
+        assert judged.reject == (test.statistic > judged.critical_value - 2e-6)
+    few = test.at(0.009)  # 199 draws reach p-values of 0.01 for two groups
+    assert few.critical_value == np.inf
+    assert not few.reject
+    assert few.to_dict()["critical_value"] is None
+    assert few.critical_value_error >= 0.0
+
+
 def page_of(fitted, decisions, path):
     fitted.report(path, {"in use": decisions})
     return html.unescape(" ".join(re.sub(r"<[^>]+>", "", path.read_text(encoding="utf-8")).split()))

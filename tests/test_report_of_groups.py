@@ -225,6 +225,19 @@ def test_other_runs_and_tables(audit):
 # --- python ----------------------------------------------------------------------------------------------------
 
 
+def test_what_a_ban_costs_is_in_record_and_page(audit, path):
+    cost = audit.frontier.cost_of_ban()
+    ban = audit.record.ban
+    assert [p.name for p in ban.points] == list(cost.names)
+    np.testing.assert_allclose([p.cost for p in ban.points], cost.cost, atol=1e-12)
+    np.testing.assert_allclose([p.low for p in ban.points], cost.intervals[..., 0], atol=1e-12)
+    np.testing.assert_allclose([(p.gap_low, p.gap_high) for p in ban.points], cost.gap_intervals, atol=1e-12)
+    page = path.read_text(encoding="utf-8")
+    assert "What would a ban of the group cost?" in page
+    assert "Change in the range" in page
+    assert cost.remarks()[0] in page
+
+
 def test_reports_from_python(tmp_path):
     ff = FairFrontier(
         n_folds=2, n_boot=99, random_state=0, merge={"rest": "*"}, groups=("west", "south", "rest"), **QUICK
@@ -254,6 +267,9 @@ def test_predictions_that_do_not_serve_pairs_leave_them_out(tmp_path):
     page = ff.report(tmp_path / "a.html", TABLE["in use"]).read_text()
     assert 'id="plot"' not in page
     assert "<strong>Not done.</strong>" in page
+    assert record["ban"] is None
+    assert "fit with a learner" in record["without_ban"]
+    assert "<strong>Not estimated.</strong>" in page
 
 
 # --- options and plan --------------------------------------------------------------------------------------------
@@ -292,6 +308,31 @@ def small(n_small):
     few.loc[few.index[:n_small], "region"] = "islands"
     few.loc[few.index[0], "in use"] = np.nan  # one of them is not complete
     return few
+
+
+def test_a_reference_that_is_left_out_is_refused_with_the_reason():
+    refused(
+        "group-too-small",
+        r"--reference names 'islands', which is left out because it has 3 complete rows and a group needs 4 here. "
+        r"Put it together with others by --merge.* or name another reference: 'west', 'south'",
+        lambda: plan_of(small(4), reference="islands"),
+    )
+    refused(
+        "group-too-small",
+        "11 complete rows .* needs 20",
+        lambda: plan_of(small(12), smallest_group=20, reference="islands"),
+    )
+    refused(
+        "unknown-group",
+        "--reference names 'north', which is not among the groups chosen by --groups: 'west', 'south'. Choose it, too",
+        lambda: plan_of(groups=("west", "south"), reference="north"),
+    )
+    ff = FairFrontier(n_folds=2, n_boot=99, random_state=0, groups=("west", "south"), **QUICK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairFrontierWarning)
+        ff.fit(TABLE[["a", "b"]], TABLE["y"], sensitive_features=TABLE["region"])
+    refused("unknown-group", "not among the groups chosen", lambda: ff.test_lda(TABLE["in use"], reference="north"))
+    refused("unknown-group", "Name one of these", lambda: ff.test_lda(TABLE["in use"], reference=["north"]))
 
 
 def test_small_groups_are_left_out_by_name_and_counted():

@@ -625,7 +625,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         if questions.asked_jointly(fit, method=method, directions=directions, kinks=kinks, capacity=capacity):
             tests = joint_lda_tests(fit, algorithms, alpha=alpha, reference=reference)
         else:
-            check_reference(fit.sample.groups.labels, reference)  # of two groups either is the other's reference
+            # of two groups either is the other's reference
+            check_reference(fit.sample.groups.labels, reference, others=fit.sample.left_out)
             tests = questions.lda_tests(
                 fit, algorithms, method=method, alpha=alpha, directions=directions, kinks=kinks, capacity=capacity
             )
@@ -663,7 +664,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         ['lda-shown', 'no-evidence']
         """
         groups = self.fit_.sample.groups
-        check_reference(groups.labels, reference)
+        check_reference(groups.labels, reference, others=self.fit_.sample.left_out)
         if reference is None:
             chosen = list(combinations(groups.labels, 2))
         else:
@@ -1003,7 +1004,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> print(*[line for line in ff.summary(ban=False).splitlines() if "ban" in line], sep="\\n")
+        >>> for line in ff.summary(ban=False).splitlines():
+        ...     if "ban" in line:
+        ...         print(line)
         Should the group be banned as an input? (about risks; not a legal statement)
         - Left out as asked: `test_group_skew()` and `cost_of_ban()` answer it, or `summary(ban=True)`.
         """
@@ -1099,7 +1102,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         reference: Label | None,
     ) -> Record | GroupsRecord:
         groups, named = self.fit_.sample.groups, _by_name(decisions)
-        check_reference(groups.labels, reference)
+        check_reference(groups.labels, reference, others=self.fit_.sample.left_out)
         shown, now = f"Audit of {', '.join(named)}" if named else "What is attainable", datetime.now()
         if len(groups) == 2:
             findings = ask(self, named, randomised=randomised, capacity=capacity)

@@ -152,8 +152,7 @@ def without_small_groups(rows: Rows, request: AuditRequest) -> Rows:
     """
     if not rows.used.any():
         rows.check_groups()
-    least = max(request.smallest_group, MIN_GROUP_ROWS * request.folds)
-    counts = rows.counts
+    least, counts = _least(request), rows.counts
     small = [] if request.groups else [label for label in rows.groups if counts[label] < least]
     if small and len(rows.groups) - len(small) < 2 and request.smallest_group:
         sizes = ", ".join(f"{shown(label)} {count:,}" for label, count in counts.items())
@@ -168,10 +167,17 @@ def without_small_groups(rows: Rows, request: AuditRequest) -> Rows:
     return kept
 
 
+def _least(request: AuditRequest) -> int:
+    """Rows that a group needs to be compared."""
+    return max(request.smallest_group, MIN_GROUP_ROWS * request.folds)
+
+
 def _check_together(rows: Rows, request: AuditRequest) -> None:
     """Refuse more groups than are tested together, options that need two groups, and an unknown reference."""
     counts: dict[Label, int] = dict(rows.counts.items())
-    check_reference(rows.groups, request.reference, COMMAND_LINE)
+    small: dict[Label, int] = dict(rows.small_groups.items())
+    others: dict[Label, int] = dict(rows.other_groups.items())
+    check_reference(rows.groups, request.reference, COMMAND_LINE, small=small, least=_least(request), others=others)
     if len(rows.groups) == 2:
         return
     by_size = sorted(rows.groups, key=lambda label: -counts[label])

@@ -109,16 +109,39 @@ def too_many_together(
     )
 
 
-def check_reference(labels: Sequence[Label], reference: Label | None, interface: Interface = PYTHON) -> int | None:
-    """Return the code of the reference group, if there is one."""
+def check_reference(
+    labels: Sequence[Label],
+    reference: Label | None,
+    interface: Interface = PYTHON,
+    *,
+    small: Mapping[Label, int] | None = None,
+    least: int = 0,
+    others: Mapping[Label, int] | None = None,
+) -> int | None:
+    """Return the code of the reference group, if there is one.
+
+    ``small``: rows of groups that are left out because they have fewer than ``least``; ``others``: of those that were
+    not chosen.
+    """
     if reference is None:
         return None
-    if reference not in labels:
+    if reference in labels:
+        return list(labels).index(reference)
+    named, groups = f"{interface.name('reference')} names {shown(reference)}", interface.name("groups")
+    if small and reference in list(small):
+        raise InputError(
+            "group-too-small",
+            f"{named}, which is left out because it has {small[reference]:,} complete rows and a group needs {least:,} "
+            f"here. Put it together with others by {interface.name('merge')}, take fewer folds, lower "
+            f"{interface.name('smallest_group')} if you set it, or name another reference: {listed(labels)}.",
+        )
+    if others and reference in list(others):
         raise InputError(
             "unknown-group",
-            f"{interface.name('reference')} names {shown(reference)}, but the groups are {listed(labels)}.",
+            f"{named}, which is not among the groups chosen by {groups}: {listed(labels)}. Choose it, too, or name "
+            "another reference.",
         )
-    return list(labels).index(reference)
+    raise InputError("unknown-group", f"{named}, but the groups are {listed(labels)}. Name one of these.")
 
 
 def _listed(labels: Sequence[Label], counts: Mapping[Label, int] | None = None, most: int = 8) -> str:

@@ -1,10 +1,10 @@
-"""What a ban of the group costs, in the record of two groups."""
+"""What a ban of the group costs, in a record."""
 
 from __future__ import annotations
 
 from ..inference.ban.result import BanCost
-from .basis import pair
-from .record import BanPoint, BanRecord
+from .basis import numbers
+from .frame import BanPoint, BanRecord
 
 
 def ban(found: BanCost | None) -> BanRecord | None:
@@ -15,11 +15,11 @@ def ban(found: BanCost | None) -> BanRecord | None:
     points = [
         BanPoint(
             name=name,
-            without=pair(found.without[j]),
-            seeing=pair(found.seeing[j]),
-            cost=pair(found.cost[j]),
-            low=pair(low[j]),
-            high=pair(high[j]),
+            without=numbers(found.without[j]),
+            seeing=numbers(found.seeing[j]),
+            cost=numbers(found.cost[j]),
+            low=numbers(low[j]),
+            high=numbers(high[j]),
             gap_change=float(found.gap_change[j]),
             gap_low=float(found.gap_intervals[j, 0]),
             gap_high=float(found.gap_intervals[j, 1]),

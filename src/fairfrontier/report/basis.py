@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ from .frame import Run
 from .origin import CandidateRecord, Copied, Data, FoldQuality, LearnerRecord, RequestRecord, Settings, Source
 from .record import OtherRuns
 from .sentences import explain_learner
-from .values import Interval, Pair, Polygon, Triple
+from .values import Interval, Numbers, Pair, Polygon, Triple
 
 if TYPE_CHECKING:
     from ..estimator import FairFrontier
@@ -65,7 +65,7 @@ def settings(ff: FairFrontier, capacity: float | None) -> Settings:
         bounded=ff.fit_.bounded,
         weighted=sample.weighted,
         clusters=None if sample.clusters is None else len(np.unique(sample.clusters)),
-        random_state=int(ff.random_state) if isinstance(ff.random_state, numbers.Integral) else None,
+        random_state=int(ff.random_state) if isinstance(ff.random_state, Integral) else None,
     )
 
 
@@ -165,6 +165,11 @@ def pair(values: FloatArray) -> Pair:
 def triple(values: FloatArray | list[float]) -> Triple:
     """Three numbers."""
     return float(values[0]), float(values[1]), float(values[2])
+
+
+def numbers(values: FloatArray) -> Numbers:
+    """Numbers of a vector."""
+    return tuple(float(value) for value in values)
 
 
 def interval(ends: FloatArray | tuple[float, float]) -> Interval:

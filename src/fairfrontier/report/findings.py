@@ -34,7 +34,8 @@ N_ALTERNATIVES = 8
 class Findings:
     """The answers: for each algorithm its risks, test, distance and alternatives, by name; and what concerns them all.
 
-    ``capacity`` limits tests, alternatives and what is drawn; ``region`` is None if it was not asked for.
+    ``capacity`` limits tests, alternatives and what is drawn; ``region`` is None if it was not asked for, and
+    ``without_ban`` says why there is no cost of a ban.
     """
 
     capacity: float | None
@@ -44,6 +45,7 @@ class Findings:
     alternatives: Mapping[str, Alternatives]
     skew: GroupSkewTest
     ban: BanCost | None
+    without_ban: str | None
     region: FrontierRegion | None
 
 
@@ -52,7 +54,7 @@ class JointFindings:
     """The answers for more than two groups: the joint test of each algorithm, and every pair with its tests.
 
     ``decisions`` (n,) of each algorithm in the rows used, as chances; ``pairs`` are fits of two groups, and
-    ``without_pairs`` says why there are none.
+    ``without_pairs`` says why there are none; ``ban`` and ``without_ban`` as for two groups.
     """
 
     reference: Label | None
@@ -61,6 +63,8 @@ class JointFindings:
     pairs: Mapping[Pair, FairFrontier]
     pair_tests: PairTests | None
     without_pairs: str | None
+    ban: BanCost | None
+    without_ban: str | None
 
 
 def ask_jointly(
@@ -88,6 +92,8 @@ def ask_jointly(
         before_each()
         pair_tests = pairs.test_lda(named, randomised=randomised) if named else None
     read = questions.algorithms_of(ff.fit_, Asked(named, randomised=randomised)) if named else None
+    before_each()
+    ban, without_ban = ask_ban(ff)
     return JointFindings(
         reference=reference,
         decisions={} if read is None else dict(zip(read.names, read.decisions, strict=True)),
@@ -95,6 +101,8 @@ def ask_jointly(
         pairs=pairs,
         pair_tests=pair_tests,
         without_pairs=without,
+        ban=ban,
+        without_ban=without_ban,
     )
 
 
@@ -148,7 +156,7 @@ def ask(
     before_each()
     skew = ff.test_group_skew()
     before_each()
-    ban = None if ff.nuisance_.external or ff.fit_.sequence is not None else ff.cost_of_ban()
+    ban, without_ban = ask_ban(ff)
     before_each()
     return Findings(
         capacity=capacity,
@@ -158,8 +166,17 @@ def ask(
         alternatives=alternatives,
         skew=skew,
         ban=ban,
+        without_ban=without_ban,
         region=ff.frontier_confidence_set() if region and capacity is None else None,
     )
+
+
+def ask_ban(ff: FairFrontier) -> tuple[BanCost | None, str | None]:
+    """Ask what a ban of the group costs; otherwise why that cannot be estimated."""
+    try:
+        return ff.cost_of_ban(), None
+    except InputError as error:  # predictions that serve one side only
+        return None, str(error)
 
 
 def ask_lda(

@@ -14,7 +14,7 @@ from ..data.result import Plain, PlainDict
 from ..data.result import plain as plain_value
 from ..inference.lda.answer import Verdict
 from .origin import Data, LearnerRecord, RequestRecord, Settings
-from .values import Count, Level, Limits, Pair, Polygon, PValue, Rates, Share, Texts
+from .values import Count, Level, Limits, Numbers, Pair, Polygon, PValue, Rates, Share, Texts
 
 SCHEMA: Literal[2] = 2
 """Version of the record's form; raised when a field changes its meaning or is removed."""
@@ -140,6 +140,40 @@ class Run:
     """The results by algorithm."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BanPoint:
+    """What a ban of the group costs at one point; numbers of the groups are in the order of the record's groups."""
+
+    name: str
+    """The point: best for a group, utilitarian, population, rawlsian or fairest."""
+    without: Numbers
+    """Risks that rules attain there which do not see the group."""
+    seeing: Numbers
+    """Risks that rules attain there which see the group."""
+    cost: Numbers
+    """Risks without the group less risks with it."""
+    low: Numbers
+    """Lower ends of the intervals of the cost."""
+    high: Numbers
+    """Upper ends of the intervals of the cost."""
+    gap_change: float
+    """Largest risk less smallest without the group, less the same with it."""
+    gap_low: float
+    """Lower end of its interval."""
+    gap_high: float
+    """Upper end of its interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BanRecord:
+    """What it costs that rules may not see the group; all intervals hold together."""
+
+    points: tuple[BanPoint, ...]
+    """The points."""
+    remarks: Texts
+    """What that shows and what not, in words."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Frame:
     """What every record has: settings, data, learner, other runs, warnings and limits."""
@@ -160,6 +194,10 @@ class Frame:
     """The rows behind the numbers and what was left out."""
     learner: LearnerRecord
     """How well the learner predicts."""
+    ban: BanRecord | None
+    """What a ban of the group costs; null if that could not be estimated."""
+    without_ban: str | None
+    """Why it could not; null if it could."""
     sensitivity: tuple[Run, ...]
     """The same test with other learners and seeds, and with the score among the covariates and without it; the run that
     determines the verdicts first. Empty if the record was made from Python."""

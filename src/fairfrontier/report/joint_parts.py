@@ -15,6 +15,7 @@ from ..inference.estimates import drawn
 from ..inference.fan.result import JointLDATest
 from ..inference.lda.result import LDATest
 from ..inference.pairs import Pair as PairOfLabels
+from .ban import ban
 from .basis import (
     NO_AUDIT,
     AuditParts,
@@ -22,6 +23,7 @@ from .basis import (
     finite,
     interval,
     learner,
+    numbers,
     pair,
     polygon,
     runs_beside,
@@ -36,7 +38,6 @@ from .joint_record import (
     JointAlgorithmRecord,
     JointLDARecord,
     JointWitnessRecord,
-    Numbers,
     PairAlgorithmRecord,
     PairRecord,
     WidthLine,
@@ -75,6 +76,8 @@ def make_groups_record(
         pairs=tuple(pair_record(own, findings, labels, algorithms) for labels, own in findings.pairs.items()),
         pair_tests=len(findings.pairs) * len(findings.tests),
         without_pairs=findings.without_pairs,
+        ban=ban(findings.ban),
+        without_ban=findings.without_ban,
         sensitivity=audit.sensitivity,
         warnings=(),
         limits=limits(len(ff.groups_), ff.fit_.rules.name),
@@ -244,8 +247,3 @@ def _pair_algorithm(test: LDATest, joint: JointAlgorithmRecord, corners: FloatAr
         selection_rate=(first.selection_rate, second.selection_rate),
         improving=polygon(improving(corners, test.risk)),
     )
-
-
-def numbers(values: FloatArray) -> Numbers:
-    """Numbers of a vector."""
-    return tuple(float(value) for value in values)

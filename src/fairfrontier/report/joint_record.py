@@ -11,9 +11,7 @@ from typing import Annotated
 from ..inference.lda.answer import Verdict
 from .frame import Frame, Plane
 from .record import OtherRuns
-from .values import Count, Interval, Limits, Pair, Polygon, Positive, PValue, Rates, Share, Texts
-
-Numbers = tuple[float, ...]
+from .values import Count, Interval, Limits, Numbers, Pair, Polygon, Positive, PValue, Rates, Share, Texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

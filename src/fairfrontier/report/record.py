@@ -62,8 +62,9 @@ class LDARecord:
     """Separation part: positive if no direction separates the improvements from the feasible set."""
     feasibility: float
     """Feasibility part: positive if the algorithm's risks lie outside the estimated set."""
-    critical_value: float
-    """Value that the statistic of a single algorithm must exceed."""
+    critical_value: float | None
+    """Value that the statistic of a single algorithm must exceed; where every group is tested by itself, in the first
+    step of Holm's method over the groups. Null if the draws are too few for that."""
     critical_value_error: float | None
     """Standard error of the critical value due to the finite number of draws."""
     p_value: PValue
@@ -269,40 +270,6 @@ class GapRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BanPoint:
-    """What a ban of the group costs at one point."""
-
-    name: str
-    """The point: best for a group, utilitarian, population, rawlsian or fairest."""
-    without: Pair
-    """Risks that rules attain there which do not see the group."""
-    seeing: Pair
-    """Risks that rules attain there which see the group."""
-    cost: Pair
-    """Risks without the group less risks with it."""
-    low: Pair
-    """Lower ends of the intervals of the cost."""
-    high: Pair
-    """Upper ends of the intervals of the cost."""
-    gap_change: float
-    """Gap between the risks without the group less that with it."""
-    gap_low: float
-    """Lower end of its interval."""
-    gap_high: float
-    """Upper end of its interval."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BanRecord:
-    """What it costs that rules may not see the group; all intervals hold together."""
-
-    points: tuple[BanPoint, ...]
-    """The points."""
-    remarks: Texts
-    """What that shows and what not, in words."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SkewRecord:
     """Test of the null that at both best points the same group has the higher risk."""
 
@@ -347,5 +314,3 @@ class Record(Plane, Frame):
     """The algorithms, that of --decision or --score first; empty if none was given."""
     skew: SkewRecord
     """Test of group skew."""
-    ban: BanRecord | None
-    """What a ban of the group costs; null for predictions supplied from outside."""

@@ -30,6 +30,7 @@ Triple = tuple[float, float, float]
 Rates = tuple[Share | None, Share | None]
 Counts = Mapping[str, Count]
 Texts = tuple[str, ...]
+Numbers = tuple[float, ...]
 Polygon = tuple[Pair, ...]
 
 

@@ -222,7 +222,7 @@ def gap_bounds(without: FloatArray, seeing: FloatArray, reach: FloatArray) -> Fl
     n_pairs = without.shape[1] * (without.shape[1] - 1) // 2
     bounds = []
     for side in (-1.0, 1.0):
-        # s = +1: the smallest of d - d' and d + d' over all d'; s = -1: that of their opposites; then the largest over d
+        # s = +1: the smallest of d - d' and d + d' over all d', s = -1: of their opposites; then the largest over d
         signs = [(sign * forms + side * reach).reshape(len(forms), n_pairs, -1) for sign in (1.0, -1.0)]
         bounds.append(np.maximum(*(each.min(axis=2).max(axis=1) for each in signs)))
     return np.column_stack(bounds)

@@ -31,7 +31,7 @@ def joint_lda_tests(
 ) -> JointLDATests:
     """Test whether algorithms have alternatives in all criteria together; see `FairFrontier.test_lda`."""
     groups = fit.sample.groups
-    code = check_reference(groups.labels, reference)
+    code = check_reference(groups.labels, reference, others=fit.sample.left_out)
     if len(groups) > (MOST_TOGETHER if reference is None else MOST_WITH_REFERENCE):
         raise too_many_together(groups.labels, reference)
     aims = by_group(len(groups), code) if fit.asked is None else _aims(fit, fit.asked, code)

@@ -112,13 +112,22 @@ class LDATest(LDAAnswer):
 
     @property
     def critical_value(self) -> float:
-        """Value that the statistic must exceed in a test of this algorithm alone."""
-        return critical_value(self.draws, self.alpha)
+        """Value that the statistic must exceed in a test of this algorithm alone.
+
+        Among rules that see the group it is that of Holm's first step over the groups, on which the decision is based:
+        the group that decides is tested at ``alpha`` over their number. Infinite where the draws are too few for that.
+        """
+        level = self._level_of_draws
+        return np.inf if level * (len(self.draws) + 1) < 1.0 - 1e-9 else critical_value(self.draws, level)
 
     @property
     def critical_value_error(self) -> float:
         """Standard error of the critical value due to the finite number of draws."""
-        return critical_value_error(self.draws, self.alpha)
+        return critical_value_error(self.draws, self._level_of_draws)
+
+    @property
+    def _level_of_draws(self) -> float:
+        return self.alpha / max(1, len(self.by_group))
 
     @property
     def deciding_p_value(self) -> float:
