@@ -144,6 +144,10 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     jitter : float
         Rotate nuisance pairs by a uniform angle of at most this many radians, for predictions with few distinct
         directions.
+    compress : bool, optional
+        Round the directions of predictions to 16,384 and draw cells of people who are alike instead of rows, so that
+        tests take as long for a hundred million people as for a hundred thousand. Default: above a million people, if
+        there are two groups, one repetition of the cross-fitting and no clusters.
     n_jobs : int, optional
         Parallel jobs (joblib); results do not depend on it.
     random_state : int, SeedSequence, Generator or None
@@ -221,6 +225,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         categorical: Sequence[Label] | None = None,
         numeric: Sequence[Label] | None = None,
         jitter: float = 0.0,
+        compress: bool | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -249,6 +254,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         self.categorical = categorical
         self.numeric = numeric
         self.jitter = jitter
+        self.compress = compress
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -1137,7 +1143,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
     def _learning(self, external: bool) -> Learning:
         n_rep = read_repetitions(self.n_rep, self.folds, external=external)
-        return Learning(self.n_folds, n_rep, self.folds, self.jitter, self.bias_correction, self.n_refits)
+        return Learning(self.n_folds, n_rep, self.folds, self.jitter, self.bias_correction, self.n_refits, self.compress)
 
     def _rule_parameters(self) -> dict[str, Any]:
         names = (

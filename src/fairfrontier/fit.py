@@ -22,6 +22,7 @@ from .frontier.asked import AskedCriteria, ask_criteria, measures_of
 from .frontier.attainable import Attainable
 from .frontier.box import box_points
 from .frontier.capacity import cap
+from .frontier.cells import COMPRESS_ABOVE, compress, round_directions
 from .frontier.criteria import risk_rows
 from .frontier.mixtures import Predicted
 from .frontier.regret import Regret, estimate_regret
@@ -68,6 +69,7 @@ class Learning:
     jitter: float
     bias_correction: str | None
     n_refits: int
+    compress: bool | None = None
 
     @property
     def sequential(self) -> bool:
@@ -164,6 +166,8 @@ class Fit:
         What rules may depend on.
     asked : AskedCriteria or None
         Criteria other than the groups' risks, if they were asked for.
+    compressed : bool
+        Whether directions of predictions are rounded, and draws made of cells of people who are alike.
     """
 
     sample: Sample
@@ -181,6 +185,7 @@ class Fit:
     options: Options
     rules: RuleClass = RULES
     asked: AskedCriteria | None = None
+    compressed: bool = False
 
     @property
     def criteria(self) -> Criteria:
@@ -214,10 +219,6 @@ class Fit:
         assert self.in_plane is not None
         return self.in_plane
 
-    def drawn_losses(self, decisions: FloatArray) -> FloatArray:
-        """Return the losses (J, n_rep n) of algorithms with decisions (J, n), for all rows of the support function."""
-        return self.plane().function.scores.repeated(self.row_losses.of(decisions))
-
     def function(self, capacity: float | None = None) -> Attainable:
         """Return the support function, restricted to a capacity if there is one."""
         exact = self.plane().function
@@ -234,18 +235,34 @@ class Fit:
         """Return a level, by default that of the options, if the draws are enough to reach it."""
         return check_level(self.options.alpha if alpha is None else alpha, self.options.n_boot)
 
-    def context(self) -> DrawingContext:
-        """Return how draws are made."""
-        o, plane = self.options, self.plane()
-        folds = self.nuisance.n_folds
-        return DrawingContext(plane.function, o.n_boot, self.seeds.drawing, o.n_jobs, plane.regret, folds)
+    def context(self, *, by_row: bool = False) -> DrawingContext:
+        """Return how draws are made, of cells if rows are compressed and not asked for ``by_row``."""
+        if by_row:
+            return self._context_of(self.plane().function)
+        return self.context_with(np.empty((0, self.n_obs)))[0]
 
-    def drawing(self, capacity: float | None) -> Drawing:
-        """Return how draws are made of rules that select at most a share ``capacity`` of people, if there is one."""
+    def context_with(self, decisions: FloatArray) -> tuple[DrawingContext, FloatArray]:
+        """Return how draws are made, and the losses of algorithms with decisions (J, n) for the rows that are drawn."""
+        function, losses = self.plane().function, self._drawn_losses(decisions)
+        if self.compressed:
+            cells, losses = compress(function.scores, losses)
+            function = function if cells is function.scores else build_support_function(cells)
+        return self._context_of(function), losses
+
+    def drawing(self, decisions: FloatArray, capacity: float | None) -> tuple[Drawing, FloatArray]:
+        """Return the same of rules that select at most a share ``capacity`` of people, if there is one."""
         if capacity is None:
-            return self.context()
+            return self.context_with(decisions)
         o, capped = self.options, cap(self.plane().function, check_capacity(capacity))
-        return CappedContext(capped, o.n_boot, self.seeds.drawing, o.n_jobs)
+        return CappedContext(capped, o.n_boot, self.seeds.drawing, o.n_jobs), self._drawn_losses(decisions)
+
+    def _context_of(self, function: SupportFunction) -> DrawingContext:
+        o, folds = self.options, self.nuisance.n_folds
+        return DrawingContext(function, o.n_boot, self.seeds.drawing, o.n_jobs, self.plane().regret, folds)
+
+    def _drawn_losses(self, decisions: FloatArray) -> FloatArray:
+        """Losses (J, n_rep n) of algorithms for all rows of the support function."""
+        return self.plane().function.scores.repeated(self.row_losses.of(decisions))
 
     def group_means(self, values: FloatArray) -> FloatArray:
         """Return the weighted mean (G,) of values (n,) in each group."""
@@ -335,9 +352,9 @@ def learn(
             folds=nuisance.folds[:, tested],
             within=None if nuisance.within is None else nuisance.within[:, tested],
         )
-    plane = None
+    plane, compressed = None, _compressed(sample, how)
     if len(sample.groups) == 2:
-        function = attainable(sample, rows, nuisance.predictions, bounds, rules)
+        function = attainable(sample, rows, nuisance.predictions, bounds, rules, rounded=compressed)
         regret = _regret(sample, learner, nuisance, rows, bounds=bounds, how=how, options=options, seeds=seeds)
         plane = Plane(function, regret, _points(function, regret, rules))
     unseen = Fit(
@@ -356,8 +373,26 @@ def learn(
         options=options,
         rules=rules,
         asked=asked,
+        compressed=compressed,
     )
     return _diagnosed(unseen)
+
+
+def _compressed(sample: Sample, how: Learning) -> bool:
+    """Whether people who are alike are counted in cells; refuse it where their rows are drawn together."""
+    reasons = {
+        "more than two groups": len(sample.groups) > 2,
+        "clusters": sample.clusters is not None,
+        f"n_rep={how.n_rep}": how.n_rep > 1,
+        'folds="sequential"': how.sequential,
+        f"bias_correction={how.bias_correction!r}": how.bias_correction is not None,
+    }
+    against = [reason for reason, given in reasons.items() if given]
+    if how.compress and against:
+        raise InputError("bad-option", f"compress=True does not go with {' and '.join(against)}; leave one of them out.")
+    if how.compress is not None:
+        return how.compress
+    return not against and sample.n_obs > COMPRESS_ABOVE
 
 
 def _diagnosed(fit: Fit) -> Fit:
@@ -366,8 +401,11 @@ def _diagnosed(fit: Fit) -> Fit:
         return fit
     s, scores = fit.sample, fit.in_plane.function.scores
     spread = None if scores.spread is None else scores.spread[: s.n_obs]
+    t = scores.t[: s.n_obs]
+    if fit.compressed:  # as they were before they were rounded
+        t = fit.rules.vectors(fit.nuisance.predictions[0], s.group) * (1.0 if spread is None else spread[:, None])
     found = diagnose(
-        scores.t[: s.n_obs],
+        t,
         s.groups.shares,
         s.group,
         X=s.X,
@@ -416,7 +454,7 @@ def pair_of(fit: Fit, first: Label, second: Label) -> Fit:
         within=None if within is None else within[:, rows][:, :, codes],
     )
     losses, bounds = fit.row_losses.take(rows), fit.bounds.take(rows)
-    function = attainable(sample, losses, own.predictions, bounds, fit.rules)
+    function = attainable(sample, losses, own.predictions, bounds, fit.rules, rounded=fit.compressed)
     plane = Plane(function, None, _points(function, None, fit.rules))
     asked = None if fit.asked is None else fit.asked.take(rows, codes, chance)
     return _diagnosed(
@@ -521,14 +559,23 @@ class _Again:
 
 
 def attainable(
-    sample: Sample, losses: RowLosses, predictions: FloatArray, bounds: Bounds, rules: RuleClass = RULES
+    sample: Sample,
+    losses: RowLosses,
+    predictions: FloatArray,
+    bounds: Bounds,
+    rules: RuleClass = RULES,
+    *,
+    rounded: bool = False,
 ) -> SupportFunction:
-    """Return the support function of the risks that a class of rules attains with predictions (n_rep, n, 2)."""
+    """Return the support function of the risks that a class of rules attains with predictions (n_rep, n, 2).
+
+    ``rounded``: predictions are turned to the nearest of a limited number of directions.
+    """
     scores = [
         make_scores(
             losses.l0,
             losses.dl,
-            rules.vectors(t, sample.group),
+            round_directions(rules.vectors(t, sample.group)) if rounded else rules.vectors(t, sample.group),
             sample.group,
             sample.weight,
             clusters=sample.clusters,

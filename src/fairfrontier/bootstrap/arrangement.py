@@ -23,12 +23,14 @@ class Arrangement:
     """Arranged rows: ``units`` (n,) says which of the ``n_units`` random weights each of them gets.
 
     ``units`` count from the beginning of the row's own block of random weights if the rows lie ``in_blocks``.
+    ``counts`` (n_units,), if given: how many people each of them stands for.
     """
 
     rows: Rows
     units: IntArray
     n_units: int
     in_blocks: bool
+    counts: FloatArray | None = None
 
     @property
     def n_algorithms(self) -> int:
@@ -64,14 +66,14 @@ def arrange_rows(function: SupportFunction, losses: FloatArray, *, in_blocks: bo
     extra *= weight
     local = unit[rows] if n_units <= size else unit[rows] % size
     units = local.astype(np.uint16 if size <= 2**16 else np.intp)
-    return Arrangement(Rows(stops, a, b, sign, weight, base, sign * change, extra), units, n_units, in_blocks)
+    return Arrangement(Rows(stops, a, b, sign, weight, base, sign * change, extra), units, n_units, in_blocks, s.counts)
 
 
 class DrawReader:
     """Reads the random weights of arranged rows; every thread needs its own."""
 
     def __init__(self, arranged: Arrangement, seed: np.random.SeedSequence) -> None:
-        stream = RandomWeights(seed, arranged.n_units).stream()
+        stream = RandomWeights(seed, arranged.n_units, arranged.counts).stream()
         self._units = [arranged.units[own[0, 0] : own[1, 2]] for own in arranged.rows.stops]
         self._read = stream.block if arranged.in_blocks else lambda draw, _: stream.draw(draw)
 

@@ -1,5 +1,7 @@
 """Random weights of the draws: the Exp(1) number of row i in draw b depends on the seed, b and i alone.
 
+A cell of k people gets the sum of their k numbers over k: a Gamma(k) number over k.
+
 Rows are taken in blocks of `BLOCK` consecutive ones. Block k of draw b reads its own stretch of one PCG64 sequence,
 b x `DRAW_STEP` + k x `BLOCK_STEP` steps (modulo 2^128) from where the seed begins. So draws depend neither on the order
 in which anything is computed nor on what is drawn along, and a block can draw its weights without the others. With
@@ -25,10 +27,14 @@ BLOCK_STEP = 0x91E10DA5C79E7B1CD438A0A8E6C9C0FD
 
 @dataclass(frozen=True, slots=True)
 class RandomWeights:
-    """The random weights of all draws: ``n_units`` per draw, one per row or, with clusters, one per cluster."""
+    """The random weights of all draws: ``n_units`` per draw, one per row or, with clusters, one per cluster.
+
+    ``counts`` (n_units,), if given: how many people each of them stands for.
+    """
 
     seed: np.random.SeedSequence
     n_units: int
+    counts: FloatArray | None = None
 
     @property
     def n_blocks(self) -> int:
@@ -44,7 +50,7 @@ class WeightStream:
     """Reads random weights, whole draws or blocks of them, in any order."""
 
     def __init__(self, random: RandomWeights) -> None:
-        self._n_units = random.n_units
+        self._n_units, self._counts = random.n_units, random.counts
         self._start = np.random.PCG64(random.seed).state
         self._bits = np.random.PCG64(0)
         self._generator = np.random.Generator(self._bits)
@@ -68,4 +74,9 @@ class WeightStream:
     def _read(self, draw: int, block: int, out: FloatArray) -> None:
         self._bits.state = self._start
         self._bits.advance((draw * DRAW_STEP + block * BLOCK_STEP) % 2**128)
-        self._generator.standard_exponential(out=out)
+        if self._counts is None:
+            self._generator.standard_exponential(out=out)
+            return
+        counts = self._counts[block * BLOCK : block * BLOCK + len(out)]
+        self._generator.standard_gamma(counts, out=out)
+        out /= counts

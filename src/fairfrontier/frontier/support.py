@@ -167,6 +167,8 @@ class Scores:
     With ``n_rep`` repetitions of the cross-fitting the sample lies here that often, one below the other, each time with
     the nuisance pairs of one repetition; ``clusters`` keep a person's rows together. The rule of a direction is then a
     lottery between the rules of the repetitions, and every mean over the rows is its mean.
+
+    With ``counts`` a row is a cell of that many people who are alike, and ``weight`` is the sum of theirs.
     """
 
     l0: FloatArray
@@ -179,16 +181,23 @@ class Scores:
     spread: FloatArray | None = None
     sees_group: bool = False
     n_rep: int = 1
+    counts: FloatArray | None = None
 
     @property
     def n_rows(self) -> int:
-        """Number of rows: those of the sample times the number of repetitions."""
+        """Number of rows: those of the sample times the number of repetitions, or cells."""
         return len(self.l0)
 
     @property
     def n_obs(self) -> int:
-        """Number of rows of the sample."""
-        return len(self.l0) // self.n_rep
+        """Number of people: rows of the sample."""
+        return len(self.l0) // self.n_rep if self.counts is None else int(self.counts.sum())
+
+    @property
+    def squared_weight(self) -> FloatArray:
+        """Squares (n,) of the weights, summed over the people of a row."""
+        squares: FloatArray = self.weight**2
+        return squares if self.counts is None else squares / self.counts
 
     @property
     def clustered(self) -> bool:
@@ -201,8 +210,8 @@ class Scores:
 
     @property
     def n_units(self) -> int:
-        """Number of people who are drawn by themselves, or of clusters."""
-        return self.n_obs if self.clusters is None else int(self.clusters.max()) + 1
+        """Number of rows of the sample (or cells) that are drawn by themselves, or of clusters."""
+        return self.n_rows // self.n_rep if self.clusters is None else int(self.clusters.max()) + 1
 
     def repetition(self, number: int) -> Scores:
         """Rows (n,) of one repetition."""
@@ -380,7 +389,8 @@ class SupportFunction:
             selected = t[:, :1] * p[:, 0] + t[:, 1:] * p[:, 1] > 0.0
             loss = s.l0[rows][:, None] + s.dl[rows][:, None] * selected
             slope = p.T[group]
-            influence = s.weight[rows][:, None] * slope * (loss - points.T[group])
+            own = s.weight[rows] if s.counts is None else s.weight[rows] / np.sqrt(s.counts[rows])
+            influence = own[:, None] * slope * (loss - points.T[group])
             if starts is not None:
                 influence = np.add.reduceat(influence, starts, axis=0)
             omega += influence.T @ influence
@@ -398,7 +408,7 @@ class SupportFunction:
         if s.clusters is not None:
             blocks = [np.diag(self.covariance(directions[i : i + 50])) for i in range(0, len(directions), 50)]
             return np.concatenate(blocks)
-        squared = s.weight**2
+        squared = s.squared_weight
         centre = group_means(s.l0, s.group, s.weight)[0]
         l0 = s.l0 - centre[s.group]
         sums, mu = [], arcs.mu

@@ -73,10 +73,10 @@ def lda_tests(
     warn_of_few_draws(fit, level, len(algorithms.names), capacity)
     if capacity is not None:
         _warn_above(fit, algorithms, check_capacity(capacity))
-    drawing = fit.drawing(capacity)
+    drawing, losses = fit.drawing(algorithms.decisions, capacity)
     evidence = lda_evidence(
         drawing,
-        fit.drawn_losses(algorithms.decisions),
+        losses,
         algorithms.fixed,
         method=method,
         n_folds=fit.nuisance.n_folds,
@@ -101,7 +101,7 @@ def lda_tests(
         sequential=fit.sequence is not None,
         rules=fit.rules.name,
         errors=fit.loss.name == "classification",
-        checks=[*learner_checks(fit, algorithms, drawing.function), *[None] * len(algorithms.fixed)],
+        checks=[*learner_checks(fit, algorithms, fit.function(capacity)), *[None] * len(algorithms.fixed)],
     )
 
 
@@ -212,10 +212,11 @@ def frontier_point_tests(
     if len(algorithms.fixed):
         process = frontier_process(fit.context(), kind, n_directions)
         return frontier_tests(process, algorithms.fixed, groups=labels, alpha=level, derivative=derivative)
+    context, losses = fit.context_with(algorithms.decisions)
     return algorithm_tests(
-        fit.context(),
+        context,
         kind,
-        fit.drawn_losses(algorithms.decisions),
+        losses,
         groups=labels,
         alpha=level,
         directions=n_directions,
@@ -320,8 +321,8 @@ def _distance_method(method: DistanceMethod | None, kinks: bool) -> DistanceMeth
 
 
 def _fairest(fit: Fit, algorithms: Algorithms, method: DistanceMethod, kinks: bool) -> Fairest:
-    losses = fit.drawn_losses(algorithms.decisions)
-    return fairest_evidence(fit.context(), losses, algorithms.fixed, method, kinks=kinks)
+    context, losses = fit.context_with(algorithms.decisions)
+    return fairest_evidence(context, losses, algorithms.fixed, method, kinks=kinks)
 
 
 def estimated_feasible_set(fit: Fit) -> EstimatedFeasibleSet:
@@ -331,7 +332,7 @@ def estimated_feasible_set(fit: Fit) -> EstimatedFeasibleSet:
     return EstimatedFeasibleSet(
         estimate.arcs,
         estimate.vertices,
-        fit.context(),
+        fit.context(by_row=True),  # bands are studentised draw by draw, by the rows
         fit.options.alpha,
         groups=fit.sample.groups.labels,
     )

@@ -22,6 +22,8 @@ AUC_DETERMINED = 0.99
 """From here on the group counts as nearly determined."""
 HEAVY_ATOM = 0.25
 """From this share of the weight on, rows with the same direction cast doubt on the margin condition."""
+MOST_ROWS = 500_000
+"""Most rows whose pairs are described; of more, as many are drawn at random."""
 AUC_ROWS = 50_000
 """Most rows used to check single covariates."""
 
@@ -33,7 +35,7 @@ class Diagnostics(Result):
     Attributes
     ----------
     n_obs : int
-        Number of rows.
+        Number of rows described: all, or 500,000 drawn at random.
     n_directions : int
         Distinct directions of M t.
     largest_atom : float
@@ -209,6 +211,11 @@ def diagnose(
     -------
     Diagnostics
     """
+    if len(t) > MOST_ROWS:
+        rows = np.sort(np.random.default_rng(0).choice(len(t), MOST_ROWS, replace=False))
+        t, group = t[rows], group[rows]
+        X = X.iloc[rows] if isinstance(X, pd.DataFrame) else None if X is None else X[rows]
+        weight, free = (None if column is None else column[rows] for column in (weight, free))
     first = group == 0
     w = np.ones(len(t)) if weight is None else np.asarray(weight, dtype=np.float64)
     w = w / w.sum()

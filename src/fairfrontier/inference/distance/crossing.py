@@ -160,7 +160,7 @@ def _held_crossing(
 def drawn_shares(context: DrawingContext) -> FloatArray:
     """Group shares (B, 2) of the draws."""
     own = context.function.scores.repetition(0)
-    stream, shares = RandomWeights(context.seed, own.n_units).stream(), np.empty((context.n_boot, 2))
+    stream, shares = RandomWeights(context.seed, own.n_units, own.counts).stream(), np.empty((context.n_boot, 2))
     for number in range(context.n_boot):
         drawn = stream.draw(number)
         weight = own.weight * (drawn if own.clusters is None else drawn[own.clusters])
