@@ -1143,7 +1143,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
     def _learning(self, external: bool) -> Learning:
         n_rep = read_repetitions(self.n_rep, self.folds, external=external)
-        return Learning(self.n_folds, n_rep, self.folds, self.jitter, self.bias_correction, self.n_refits, self.compress)
+        return Learning(
+            self.n_folds, n_rep, self.folds, self.jitter, self.bias_correction, self.n_refits, self.compress
+        )
 
     def _rule_parameters(self) -> dict[str, Any]:
         names = (

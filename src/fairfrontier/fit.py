@@ -389,7 +389,9 @@ def _compressed(sample: Sample, how: Learning) -> bool:
     }
     against = [reason for reason, given in reasons.items() if given]
     if how.compress and against:
-        raise InputError("bad-option", f"compress=True does not go with {' and '.join(against)}; leave one of them out.")
+        raise InputError(
+            "bad-option", f"compress=True does not go with {' and '.join(against)}; leave one of them out."
+        )
     if how.compress is not None:
         return how.compress
     return not against and sample.n_obs > COMPRESS_ABOVE

@@ -91,7 +91,7 @@ def compress(scores: Scores, losses: FloatArray) -> tuple[Scores, FloatArray]:
 
 def _codes(values: FloatArray | IntArray) -> tuple[IntArray, int]:
     """Number (n,) of each value among the sorted distinct ones, and how many these are."""
-    if values.dtype.kind == "i" and 0 <= int(values.min()) and int(values.max()) < 64 * BINS:
+    if values.dtype.kind == "i" and int(values.min()) >= 0 and int(values.max()) < 64 * BINS:
         present = np.bincount(values) > 0
         return (np.cumsum(present) - 1)[values], int(present.sum())
     low, high = values.min(), values.max()

@@ -215,7 +215,7 @@ def diagnose(
         rows = np.sort(np.random.default_rng(0).choice(len(t), MOST_ROWS, replace=False))
         t, group = t[rows], group[rows]
         X = X.iloc[rows] if isinstance(X, pd.DataFrame) else None if X is None else X[rows]
-        weight, free = (None if column is None else column[rows] for column in (weight, free))
+        weight, free = None if weight is None else weight[rows], None if free is None else free[rows]
     first = group == 0
     w = np.ones(len(t)) if weight is None else np.asarray(weight, dtype=np.float64)
     w = w / w.sum()
