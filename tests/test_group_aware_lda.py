@@ -15,7 +15,7 @@ from fairfrontier.errors import InputError
 from fairfrontier.frontier.fan import range_fan, reference_fan
 from fairfrontier.inference.aware.groups import smallest_elsewhere
 from fairfrontier.inference.fan.menu import smallest_slacks
-from fairfrontier.inference.fan.witness import known_slacks
+from fairfrontier.inference.fan.witness import known_slacks, width_floors
 from fairfrontier.inference.p_values import p_value
 
 X, y, group = make_liu_molinari(1200, design="skewed", random_state=5)
@@ -226,8 +226,11 @@ def test_the_witness_of_several_groups_changes_one_of_them(three_groups):
     np.testing.assert_allclose(w.risk, other, atol=1e-12)
     np.testing.assert_allclose(w.selection_rate, [mixed[three == g].mean() for g in labels], atol=1e-12)
     np.testing.assert_allclose(w.gain[:3], now - other, atol=1e-12)
-    width = test.evidence.widths[0]
-    assert w.gain[3] == pytest.approx(max(width - np.ptp(other), now[2] - other[2]), abs=1e-12)
+    # the range: of pairs without the group no less than now, above the others at least as far as the group is left
+    width, others = test.evidence.widths[0], other[:2]
+    falling = max(max(width - (h - other[2]), other[2] - o) for h in others for o in others if o != h)
+    assert w.gain[3] <= max(width - np.ptp(other), now[2] - other[2], falling) + 1e-12
+    assert w.gain[3] >= 0.0
     difference = ((decisions != y).astype(float) - (best != y))[three == 0]
     error = share * difference.std() / np.sqrt(len(difference))
     assert w.error[2] == pytest.approx(error, rel=1e-9)
@@ -267,6 +270,16 @@ def test_bounds_of_a_changed_group_hold_whenever_those_of_the_slacks_do(referenc
         assert (bounds <= slack + 1e-12).all()
         truth = np.append(gain, fan.width(now) - fan.width(now - gain))
         np.testing.assert_allclose(smallest_slacks(slack, widths), truth, atol=1e-12)
+        floors = width_floors(fan, changed)
+        assert (moves[floors.under] < 0).all()
+        assert set(floors.under) == set(np.flatnonzero((moves < 0) & (widths >= 0)))
+        lowest = floors.rooms @ theta + floors.nets @ gain
+        assert (lowest <= slack[floors.under] + 1e-12).all()
+        if reference is None:  # what is left of the risk above that of another group
+            above = {round(now[changed] - gain[changed] - now[h], 9) for h in range(4) if h != changed}
+            assert above <= {round(value, 9) for value in lowest}
+        whole = floors.beside(fan)
+        np.testing.assert_allclose(whole.rooms @ theta + whole.directions @ gain, np.append(slack, lowest), atol=1e-12)
 
 
 def test_the_critical_value_is_that_of_the_decision(ff):

@@ -3,9 +3,11 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from support.quick import FEW, QUICK
+from support.refusals import refused
 
 from fairfrontier import FairFrontier, FrontierRule, evaluate
 from fairfrontier.datasets import make_liu_molinari
@@ -164,3 +166,25 @@ def test_several_groups_and_a_pair_of_them():
         member = codes == code
         risk = np.mean(np.asarray(y)[rows][member] + dl[member] * (own[member] < 0.0))
         assert pair.points_.iloc[0, k] == pytest.approx(risk, abs=1e-12)
+
+
+def test_rules_of_several_groups_need_the_group_and_serve_each_by_itself():
+    three = np.array(["c", "b", "a"])[np.asarray(group) * (1 + np.arange(len(X)) % 2)]
+    ff = FairFrontier(**AWARE).fit(X, y, sensitive_features=three)
+    rule = ff.rule("population")
+    decided = rule.predict(X, sensitive_features=three)
+    own = [rule.predict(X, sensitive_features=np.full(len(X), label)) for label in ("a", "b", "c")]
+    np.testing.assert_array_equal(decided, np.select([three == label for label in ("a", "b", "c")], own))
+    for name in ("rawlsian", "utilitarian", "best-for:a", [3, 1, 2]):  # without a capacity all are the corner
+        np.testing.assert_array_equal(ff.rule(name).predict(X, sensitive_features=three), decided)
+    turned = pd.Series(three, index=X.index)[::-1]  # matched by label
+    np.testing.assert_array_equal(rule.predict(X, sensitive_features=turned), decided)
+    assert rule.score(X, y, sensitive_features=three) == pytest.approx(np.mean(decided == y))
+    refused("missing-group", "needs that of every row", lambda: rule.predict(X))
+    refused("missing-group", "needs that of every row", lambda: rule.score(X, y))
+    refused("unknown-group", "has 'z', but", lambda: rule.predict(X, sensitive_features=np.full(len(X), "z")))
+    refused("length-mismatch", "has 5 values", lambda: rule.predict(X, sensitive_features=three[:5]))
+    refused("bad-option", "worse on purpose", lambda: ff.rule("egalitarian"))
+    capped = ff.rule("population", capacity=0.2)
+    chance = capped.predict_proba(X, sensitive_features=three)[:, 1]
+    assert chance.mean() == pytest.approx(0.2, abs=1e-9)

@@ -133,7 +133,7 @@ def check_reference(
             "group-too-small",
             f"{named}, which is left out because it has {small[reference]:,} complete rows and a group needs {least:,} "
             f"here. Put it together with others by {interface.name('merge')}, take fewer folds, lower "
-            f"{interface.name('smallest_group')} if you set it, or name another reference: {listed(labels)}.",
+            f"{interface.name('smallest-group')} if you set it, or name another reference: {listed(labels)}.",
         )
     if others and reference in list(others):
         raise InputError(

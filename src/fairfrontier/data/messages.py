@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True, slots=True)
 class Interface:
@@ -31,9 +33,9 @@ COMMAND_LINE = Interface("--", " ")
 
 
 def shown(value: object, longest: int = 200) -> str:
-    """Return the `repr` of a value, cut if it is long."""
+    """Return the `repr` of a value, cut if it is long; of a number or text of numpy that of its plain value."""
     try:
-        text = repr(value)
+        text = repr(value.item() if isinstance(value, np.generic) else value)
     except ValueError:  # an integer of more digits than Python writes
         return "a number of thousands of digits"
     return text if len(text) <= longest else f"{text[:longest]} ..."

@@ -16,6 +16,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
@@ -239,6 +240,18 @@ class FrontierRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return each person's more likely decision, 0 where both are equally likely; `draw` decides by lot."""
         chance = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
         return self.classes_[(chance > 0.5).astype(np.intp)]
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: ArrayLike | None = None,
+    ) -> float:
+        """Return the share of decisions of `predict` that are right, for a y that is given in the rule's classes."""
+        decided = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, decided, sample_weight=sample_weight))
 
     def draw(self, X: ArrayLike, random_state: Any = None, *, sensitive_features: ArrayLike | None = None) -> Any:
         """Return decisions drawn with the chances of `predict_proba`."""

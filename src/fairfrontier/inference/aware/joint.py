@@ -13,7 +13,7 @@ from ...frontier.fan import by_group
 from ..fan.evidence import JointEvidence
 from ..fan.forms import standing_of
 from ..fan.menu import group_menu
-from ..fan.witness import JointWitness, changed_witness
+from ..fan.witness import JointWitness, changed_witness, width_floors
 from .groups import GroupEvidence, draw_risks, draw_smallest, groups_evidence, own_rules
 
 
@@ -73,9 +73,10 @@ def _witness(
         return None
     fan, standing = standing_of(rows, decisions, folds, by_group(rows.n_criteria, reference))
     n, o = rows.n_criteria, fit.options
+    floors = width_floors(fan, tests.decided)
     menu = group_menu(
         rows,
-        fan,
+        floors.beside(fan),
         standing,
         np.vstack([np.eye(n), np.zeros(n)]),
         alone=True,
@@ -83,4 +84,5 @@ def _witness(
         seed=fit.seeds.drawing,
         n_jobs=o.n_jobs,
     )
-    return changed_witness(menu, tests.decided, fit.sample.groups.labels[tests.decided], min(1.0, excess / gain))
+    label = fit.sample.groups.labels[tests.decided]
+    return changed_witness(menu, floors, label, min(1.0, excess / gain))

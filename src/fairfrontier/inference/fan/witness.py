@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 from ...arrays import FloatArray, IntArray
 from ...data.reading import Label
 from ...frontier.criteria import CriteriaRows
+from ...frontier.fan import Fan
 from ...frontier.rule_values import ray_sizes
 from ..lda.witness import CHOSEN_AT, N_SHARES, Alternative, critical
 from .menu import GroupMenu, smallest_slacks
@@ -161,20 +162,77 @@ def known_slacks(values: FloatArray, widths: IntArray, moves: IntArray) -> Float
     return known
 
 
-def changed_witness(menu: GroupMenu, group: int, label: Label, share: float) -> JointWitness:
-    """The lottery that uses the rule learned for one group so often that the range of risks grows no wider.
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """Linear forms that slacks are known not to fall below when decisions about ``group`` alone are changed.
 
-    Rule ``group`` of the menu changes that group alone, and its last rule is the algorithm. The share is that with the
-    largest smallest bound of what changes, if one is above zero, else the ``share`` that is estimated to be right.
+    A width is at least every difference that it is the largest of, so that a slack which falls as the group's risk does
+    is at least the same slack with such a difference in the place of the width. ``nets`` (E, J) and ``rooms``
+    (E, J + V) as those of a fan; ``under`` (E,): the generator that each belongs to.
     """
-    moves = np.sign(menu.nets[:, group]).astype(np.intp)
-    bounds = menu.forms - critical(menu.largest, CHOSEN_AT) * menu.errors
-    grid = np.linspace(0.0, 1.0, N_SHARES)[1:]
-    mixed = grid[:, None] * bounds[group] + (1.0 - grid)[:, None] * bounds[-1]
-    changing = (moves < 0) | ((moves > 0) & (menu.widths < 0))
-    worst = mixed[:, changing].min(axis=1)
-    best = float(grid[int(np.argmax(worst))]) if worst.max() > 0.0 else share
+
+    group: int
+    nets: FloatArray
+    rooms: FloatArray
+    under: IntArray
+
+    def beside(self, fan: Fan) -> Fan:
+        """Return the fan with these forms behind its generators."""
+        return replace(
+            fan,
+            directions=np.vstack([fan.directions, self.nets]),
+            rooms=np.vstack([fan.rooms, self.rooms]),
+            turns=np.vstack([fan.turns, np.zeros_like(self.nets)]),
+        )
+
+
+def width_floors(fan: Fan, group: int) -> Floors:
+    """The floors of the slacks of a fan of the groups' risks that fall as the risk of ``group`` does."""
+    n, found = fan.directions.shape[1], []
+    for m in np.flatnonzero((fan.directions[:, group] < 0.0) & (fan.width_of >= 0)):
+        width = fan.widths[fan.width_of[m]]
+        assert isinstance(width, tuple)
+        top = int(np.argmax(fan.directions[m]))  # the slack is width - (c_top - c_group)
+        for g, h in (pair for pair in width if pair == (group, top) or (pair[0] == top and pair[1] != group)):
+            room = fan.rooms[m].copy()
+            room[n:] = 0.0
+            room[g], room[h] = room[g] + 1.0, room[h] - 1.0
+            found.append((fan.directions[m], room, m))
+    nets, rooms, under = zip(*found, strict=True)
+    return Floors(group, np.array(nets), np.array(rooms), np.array(under))
+
+
+def changed_witness(menu: GroupMenu, floors: Floors, label: Label, share: float) -> JointWitness:
+    """The lottery that uses the rule learned for one group so often that no width grows.
+
+    That rule of the menu, of a fan with ``floors``, changes the group alone, and the last rule is the algorithm. The
+    share is that with the largest smallest bound of what changes, if one is above zero, else the ``share`` that is
+    estimated to be right. Of a slack and its floors the one with the largest bound counts; all of them hold together.
+    """
+    group, n_slacks = floors.group, len(menu.nets) - len(floors.under)
+    moves, widths = np.sign(menu.nets[:n_slacks, group]).astype(np.intp), menu.widths[:n_slacks]
+    at = np.concatenate([np.arange(n_slacks), floors.under])
+    reach = critical(menu.largest, CHOSEN_AT)
+    best, found = -np.inf, (share, np.arange(n_slacks))
+    for each in (*np.linspace(0.0, 1.0, N_SHARES)[1:].tolist(), share):
+        mixed = np.array([each, 1.0 - each])
+        bounds = mixed @ (menu.forms - reach * menu.errors)[[group, -1]]
+        order = np.lexsort((-bounds, at))
+        first = order[np.unique(at[order], return_index=True)[1]]
+        worst = bounds[first][(moves < 0) | ((moves > 0) & (widths < 0))].min()
+        if worst > max(best, 0.0) or (best <= 0.0 and each == share):
+            best, found = float(worst), (each, first)
+    chosen, first = found
     shares = np.zeros(len(menu.forms))
-    shares[group], shares[-1] = best, 1.0 - best
-    found = _witness(menu, np.array([group, len(shares) - 1]), shares)
-    return replace(found, directions=found.directions[:1], shares=found.shares[:1], changed=label, moves=moves)
+    shares[group], shares[-1] = chosen, 1.0 - chosen
+    whole = _witness(menu, np.array([group, len(shares) - 1]), shares)
+    return replace(
+        whole,
+        directions=whole.directions[:1],
+        shares=whole.shares[:1],
+        slack=whole.slack[first],
+        error=whole.error[first],
+        widths=widths,
+        changed=label,
+        moves=moves,
+    )
