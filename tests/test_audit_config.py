@@ -40,6 +40,13 @@ FULL = AuditRequest(
     missing="drop",
     score_as_feature=True,
     loss="squared",
+    cost_false_positive=5.0,
+    cost_false_negative=1.0,
+    fairness="selection-rate",
+    accuracy="overall",
+    keep="selection-rate",
+    keep_tolerance=0.05,
+    profit="margin",
     learner="lasso",
     folds=3,
     repetitions=2,
@@ -324,6 +331,8 @@ NEEDED = {"data": "people.csv", "outcome": "y", "group": "g"}
 EXTRA = ["config", "out", "jobs", "dry_run", "fail_on"]
 """Options of the command that are not settings of an audit."""
 PARTNERS = {"threshold": {"score": "s"}, "top": {"score": "s"}, "score_as_feature": {"score": "s", "top": 0.5}}
+PARTNERS |= {"cost_false_positive": {"cost_false_negative": 1.0}, "cost_false_negative": {"cost_false_positive": 5.0}}
+PARTNERS |= {"keep_tolerance": {"keep": "selection-rate"}}
 
 
 def test_options_of_the_command_are_the_fields_of_the_request():
@@ -386,6 +395,13 @@ VALID = {
     "missing": "drop",
     "score_as_feature": True,
     "loss": "squared",
+    "cost_false_positive": 5.0,
+    "cost_false_negative": 1.0,
+    "fairness": "selection-ratio",
+    "accuracy": "overall",
+    "keep": "no-more-selected",
+    "keep_tolerance": 0.05,
+    "profit": "margin",
     "learner": "lasso",
     "folds": 3,
     "repetitions": 2,

@@ -1110,11 +1110,12 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         groups, named = self.fit_.sample.groups, _by_name(decisions)
         check_reference(groups.labels, reference, others=self.fit_.sample.left_out)
         shown, now = f"Audit of {', '.join(named)}" if named else "What is attainable", datetime.now()
-        if len(groups) == 2:
+        if len(groups) == 2 and self.fit_.asked is None:
             findings = ask(self, named, randomised=randomised, capacity=capacity)
             return make_record(self, findings, title=title or shown, created=now)
         if capacity is not None:
             groups.pair("A report with a capacity")
+            self.fit_.risks_only("A report with a capacity")
         together = ask_jointly(self, named, randomised=randomised, reference=reference)
         return make_groups_record(self, together, title=title or shown, created=now)
 

@@ -210,14 +210,18 @@ class Fit:
     def plane(self, what: str = "The frontier") -> Plane:
         """Return the plane of two groups' risks, or refuse ``what`` if something else is compared."""
         self.sample.groups.pair(what)
+        self.risks_only(what)
+        assert self.in_plane is not None
+        return self.in_plane
+
+    def risks_only(self, what: str) -> None:
+        """Refuse ``what`` if rules are compared by other criteria than the groups' risks."""
         if self.asked is not None:
             raise InputError(
                 "bad-option",
-                f"{what} lives in the plane of two groups' risks, and this fit has other criteria: "
-                f"{self.criteria.listed}. Ask a fit without them.",
+                f"{what} compares the groups' risks, and this fit has other criteria: {self.criteria.listed}. Ask a "
+                "fit without them.",
             )
-        assert self.in_plane is not None
-        return self.in_plane
 
     def function(self, capacity: float | None = None) -> Attainable:
         """Return the support function, restricted to a capacity if there is one."""
@@ -512,6 +516,7 @@ def _check_criteria(criteria: Criteria, how: Learning, rules: RuleClass) -> None
     for given, what in (
         (how.sequential, 'folds="sequential", whose test compares the risks of two groups'),
         (how.jitter != 0.0, f"jitter={how.jitter}, which turns pairs of risks"),
+        (bool(how.compress), "compress=True, which is for the plane of two risks"),
         (how.bias_correction is not None, f"bias_correction={how.bias_correction!r}, which corrects risks"),
         (rules.sees_group, 'rules="group-aware", whose alternatives change the risk of one group at a time'),
     ):

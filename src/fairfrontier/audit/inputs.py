@@ -11,12 +11,11 @@ import pandas as pd
 from ..arrays import AnyArray, FloatArray, IntArray
 from ..data.checks import check_probabilities
 from ..data.columns import as_labels, merged
-from ..data.losses import get_loss
 from ..data.messages import COMMAND_LINE
-from ..data.reading import label_codes, read_column
+from ..data.reading import label_codes, read_column, to_float
 from ..data.variables import Advice, check_decisions, check_names, read_outcome, read_scores, read_weights
 from ..errors import InputError
-from .request import AuditRequest
+from .request import AuditRequest, loss_of
 
 FROM_SCORES = Advice("If they are scores, give --score with --threshold or --top instead.", "")
 
@@ -41,6 +40,8 @@ class Inputs:
         The score behind the first algorithm, a covariate on request.
     weights, clusters : arrays (n,), optional
         Sampling weights; clusters of rows.
+    profit : array (n,), optional
+        What selecting each row earns.
     """
 
     X: pd.DataFrame
@@ -51,6 +52,7 @@ class Inputs:
     score: pd.Series | None = None
     weights: FloatArray | None = None
     clusters: AnyArray | None = None
+    profit: FloatArray | None = None
 
     def covariates(self, with_score: bool) -> pd.DataFrame:
         """Return the covariates, with the score as the last one on request."""
@@ -69,7 +71,7 @@ def outcome_of(used: pd.DataFrame, request: AuditRequest) -> FloatArray:
         values_of(column if request.positive is None else as_labels(column), name),
         name=name,
         positive=request.positive,
-        binary=get_loss(request.loss).binary_outcome,
+        binary=loss_of(request).binary_outcome,
         interface=COMMAND_LINE,
     )
 
@@ -119,6 +121,14 @@ def _decisions(column: pd.Series, name: str, positions: IntArray) -> FloatArray:
     )
     check_decisions(a, name, FROM_SCORES)
     return a
+
+
+def profit_of(used: pd.DataFrame, request: AuditRequest) -> FloatArray | None:
+    """Read what selecting each person earns."""
+    if request.profit is None:
+        return None
+    name = f"--profit {request.profit!r}"
+    return to_float(values_of(used[request.profit], name), name, "non-finite", "Give numbers.")
 
 
 def weights_of(

@@ -16,10 +16,11 @@ from ..arrays import IntArray
 from ..data.behaviour import group_specific
 from ..data.columns import Kind, as_labels, kind_of
 from ..data.copies import Copies, copies_in_words, find_copies
+from ..data.criteria import Criteria, read_criteria
 from ..data.declared import Declared, declared_column
 from ..data.messages import COMMAND_LINE, printable
-from .inputs import Inputs, algorithms_of, clusters_of, outcome_of, weights_of
-from .request import AuditRequest
+from .inputs import Inputs, algorithms_of, clusters_of, outcome_of, profit_of, weights_of
+from .request import AuditRequest, loss_of, other_criteria
 from .roles import Roles, find_roles
 from .rows import Rows, complete_rows, without_small_groups
 from .screening import Screening, screen_columns
@@ -121,8 +122,21 @@ class AuditPlan:
         if inputs.score is not None:
             how = "used" if self.request.score_as_feature else "not used"
             lines.append(f"            The score is {how} as a covariate; the verdict is shown both ways.")
+        lines.append(f"Question    {self.question}")
         lines += [f"Rules       {text}" for text in self.compared_with()]
         return [*lines, f"Learner     {self._learner()}"]
+
+    @property
+    def criteria(self) -> Criteria:
+        """By what rules are compared."""
+        r = self.request
+        return read_criteria(r.fairness, r.accuracy, r.keep, r.keep_tolerance, self.inputs.profit, COMMAND_LINE)
+
+    @property
+    def question(self) -> str:
+        """The question that is answered, in one sentence."""
+        errors = loss_of(self.request).name == "classification"
+        return self.criteria.question(len(self.inputs.groups), self.request.reference, errors=errors)
 
     @property
     def rules(self) -> str:
@@ -130,7 +144,7 @@ class AuditPlan:
         request = self.request
         if request.rules != "auto":
             return request.rules
-        fits = not request.sequential and request.jitter == 0.0
+        fits = not request.sequential and request.jitter == 0.0 and not other_criteria(request)
         return "group-aware" if self.account.group_specific and fits else "group-blind"
 
     def compared_with(self) -> list[str]:
@@ -220,6 +234,7 @@ def read_inputs(
         score=None if request.score is None else used[request.score].reset_index(drop=True),
         weights=weights_of(used, request, rows.code[rows.used], rows.groups),
         clusters=clusters_of(used, request),
+        profit=profit_of(used, request),
     )
 
 

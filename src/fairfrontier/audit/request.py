@@ -12,10 +12,13 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from ..data.messages import COMMAND_LINE, did_you_mean, shown
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..data.losses import Loss
 
 Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str] | Mapping[str, tuple[str, ...]] | None
 """What an option can be set to."""
@@ -91,6 +94,31 @@ class AuditRequest:
     positive: str | None = _option(None, "Label of the outcome that counts as 1.")
     score_as_feature: bool = _option(False, "Whether rules may use the score as a covariate.")
     loss: str = _option("classification", "Loss: classification or squared.")
+    cost_false_positive: float | None = _option(
+        None, "Cost of selecting a person whose outcome is 0, instead of --loss; with --cost-false-negative."
+    )
+    cost_false_negative: float | None = _option(
+        None, "Cost of not selecting a person whose outcome is 1, instead of --loss; with --cost-false-positive."
+    )
+    fairness: str = _option(
+        "risk",
+        "Measure that is compared between groups: risk, selection-rate, selection-ratio, true-positive-rate or "
+        "false-positive-rate.",
+    )
+    accuracy: str = _option(
+        "by-group", "For whom an alternative is no less accurate: by-group, for every group, or overall."
+    )
+    keep: str | None = _option(
+        None,
+        "Share of people whom an alternative selects: selection-rate (about as many), no-more-selected or "
+        "no-fewer-selected.",
+    )
+    keep_tolerance: float | None = _option(
+        None, "By how much that share may be off. Default: 0.02 for selection-rate, else 0."
+    )
+    profit: str | None = _option(
+        None, "Column of what selecting the person earns: an alternative earns no less in total."
+    )
     learner: str = _option("auto", "Learner that determines the verdict, by name.")
     folds: int = _option(5, "Number of folds of the cross-fitting.")
     sequential: bool = _option(
@@ -226,6 +254,12 @@ def _check_text(request: AuditRequest) -> None:
             )
 
 
+def other_criteria(request: AuditRequest) -> bool:
+    """Whether something else than the groups' risks is compared."""
+    usual = request.fairness == "risk" and request.accuracy == "by-group"
+    return not usual or request.keep is not None or request.profit is not None
+
+
 RULES = ("auto", "group-blind", "group-aware")
 """What --rules may be."""
 CONTRADICTIONS: tuple[tuple[Callable[[AuditRequest], bool], str], ...] = (
@@ -249,6 +283,23 @@ CONTRADICTIONS: tuple[tuple[Callable[[AuditRequest], bool], str], ...] = (
     (
         lambda r: r.rules == "group-aware" and (r.sequential or r.jitter != 0.0),
         "--rules group-aware does not go with --sequential or --jitter.",
+    ),
+    (
+        lambda r: (r.cost_false_positive is None) != (r.cost_false_negative is None),
+        "Give both --cost-false-positive and --cost-false-negative: only their ratio matters.",
+    ),
+    (
+        lambda r: r.cost_false_positive is not None and r.loss != "classification",
+        "--cost-false-positive and --cost-false-negative take the place of --loss: leave it out.",
+    ),
+    (
+        lambda r: other_criteria(r) and (r.sequential or r.jitter != 0.0 or r.capacity is not None),
+        "--fairness, --accuracy, --keep and --profit do not go with --sequential, --jitter or --capacity; --keep "
+        "no-more-selected keeps the share of people selected.",
+    ),
+    (
+        lambda r: other_criteria(r) and r.rules == "group-aware",
+        "--fairness, --accuracy, --keep and --profit do not go with --rules group-aware.",
     ),
     (lambda r: bool(r.features and r.exclude), "Give either --features or --exclude, and not both."),
 )
@@ -298,7 +349,7 @@ def _check_groups(request: AuditRequest) -> None:
 
 def _check_names(request: AuditRequest) -> None:
     from ..data.copies import COPIES
-    from ..data.losses import get_loss
+    from ..data.criteria import read_criteria
     from ..learning.learners import resolve_learner
 
     if request.missing not in MISSING:
@@ -307,8 +358,21 @@ def _check_names(request: AuditRequest) -> None:
         raise InputError("bad-option", f"--copies must be {' or '.join(COPIES)}; got {request.copies!r}.")
     if request.rules not in RULES:
         raise InputError("bad-option", f"--rules must be {' or '.join(RULES)}; got {request.rules!r}.")
-    get_loss(request.loss, COMMAND_LINE)
+    loss_of(request)
+    read_criteria(
+        request.fairness, request.accuracy, request.keep, request.keep_tolerance, request.profit, COMMAND_LINE
+    )
     resolve_learner(request.learner)
+
+
+def loss_of(request: AuditRequest) -> Loss:
+    """Return the loss that a request names, or that of its costs."""
+    from ..data.losses import cost_loss, get_loss
+
+    positive, negative = request.cost_false_positive, request.cost_false_negative
+    if positive is None or negative is None:
+        return get_loss(request.loss, COMMAND_LINE)
+    return cost_loss(positive, negative)
 
 
 CHECKS: tuple[Callable[[AuditRequest], None], ...] = (

@@ -20,7 +20,7 @@ class Roles:
     Attributes
     ----------
     by_column : mapping of columns to roles
-        "outcome", "group", "decision", "decision (name)", "score", "weights", "clusters".
+        "outcome", "group", "decision", "decision (name)", "score", "weights", "clusters", "profit".
     candidates : tuple of columns
         Those named in the request, or all columns without a role that are not excluded.
     named : bool
@@ -82,6 +82,7 @@ def _by_column(table: pd.DataFrame, request: AuditRequest) -> dict[str, str]:
         ("score", request.score),
         ("weights", request.weights),
         ("clusters", request.clusters),
+        ("profit", request.profit),
         *((f"decision ({name})", column) for name, column in request.algorithms.items()),
     ]
     roles: dict[str, str] = {}

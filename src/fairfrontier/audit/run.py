@@ -29,6 +29,7 @@ from ..report.record import Record
 from ..report.sentences import explain_both_ways
 from .gate import any_verdict, disputed
 from .plan import AuditPlan
+from .request import loss_of
 
 OTHER_LEARNERS = ("factored-boosting", "factored-logit", "logit-lasso")
 """Learners whose verdicts are shown beside that of the learner named beforehand; only one unless more are requested."""
@@ -119,7 +120,7 @@ def run_audit(
     first()
     with _collecting(early, early):
         ff = fit_variant(plan, decisive, n_jobs)
-        if len(ff.groups_) == 2:
+        if len(ff.groups_) == 2 and ff.fit_.asked is None:
             findings = ask(ff, algorithms, capacity=request.capacity, before_each=first)
         else:
             findings = ask_jointly(ff, algorithms, reference=request.reference, before_each=first)
@@ -155,7 +156,7 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
     """Fit the learner of one run."""
     request = plan.request
     ff = FairFrontier(
-        loss=request.loss,
+        loss=loss_of(request),
         learner=variant.learner,
         n_folds=request.folds,
         n_rep=request.repetitions,
@@ -167,6 +168,11 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         copies=request.copies,
         jitter=request.jitter,
         rules=plan.rules,
+        fairness=request.fairness,
+        accuracy=request.accuracy,
+        keep=request.keep,
+        keep_tolerance=request.keep_tolerance,
+        profit=plan.inputs.profit,
         n_jobs=n_jobs,
         random_state=variant.seed,
     )
@@ -227,6 +233,7 @@ def _audit_parts(plan: AuditPlan, runs: Sequence[Run]) -> AuditParts:
         source=_source(plan),
         sensitivity=tuple(runs),
         not_done=planned - done,
+        scores={} if plan.inputs.score is None else {next(iter(plan.inputs.algorithms)): plan.inputs.score.to_numpy()},
         both_ways={} if plan.inputs.score is None else _both_ways(runs, plan.request.alpha),
     )
 

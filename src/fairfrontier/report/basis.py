@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..arrays import FloatArray
+from ..arrays import AnyArray, FloatArray
 from ..data.copies import copies_in_words
 from .agreement import Effort, other_runs
 from .frame import Run
@@ -34,7 +34,7 @@ class AuditParts:
     """What an audit of a file adds to a record; empty for a record made from Python.
 
     ``not_done`` counts runs with the covariates of the verdict that failed; ``both_ways`` has a sentence for each
-    algorithm that is a score, by name.
+    algorithm that is a score, by name, and ``scores`` the scores themselves.
     """
 
     request: RequestRecord | None = None
@@ -42,6 +42,7 @@ class AuditParts:
     sensitivity: tuple[Run, ...] = ()
     not_done: int = 0
     both_ways: Mapping[str, str] = field(default_factory=dict)
+    scores: Mapping[str, AnyArray] = field(default_factory=dict)
 
 
 NO_AUDIT = AuditParts()
@@ -52,6 +53,11 @@ def settings(ff: FairFrontier, capacity: float | None) -> Settings:
     nuisance, sample = ff.nuisance_, ff.sample_
     return Settings(
         loss=ff.loss_.name,
+        fairness=str(ff.fit_.criteria.describe()["fairness"]),
+        accuracy=ff.fit_.criteria.accuracy,
+        keep=ff.fit_.criteria.keep,
+        keep_tolerance=ff.fit_.criteria.tolerance,
+        profit=ff.fit_.criteria.profit is not None,
         learner=nuisance.learner,
         learner_params=dict(ff.learner_params or {}),
         n_folds=None if nuisance.folds is None else int(nuisance.folds[0].max()),

@@ -30,15 +30,21 @@ N_ALTERNATIVES = 8
 """Alternatives listed per algorithm."""
 
 
+OTHER_QUESTION = "Pairs of groups are compared by their risks, and another question is asked here."
+"""Why pairs are not tested by other criteria."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """The answers: for each algorithm its risks, test, distance and alternatives, by name; and what concerns them all.
 
     ``capacity`` limits tests, alternatives and what is drawn; ``region`` is None if it was not asked for, and
     ``without_ban`` says why there is no cost of a ban.
+    ``decisions`` (n,) of each algorithm are those in the rows used, as chances.
     """
 
     capacity: float | None
+    decisions: Mapping[str, FloatArray]
     risks: Mapping[str, Risks]
     tests: LDATests
     distances: DistanceIntervals
@@ -51,7 +57,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointFindings:
-    """The answers for more than two groups: the joint test of each algorithm, and every pair with its tests.
+    """The answers for more than two groups, or by other criteria: the joint tests, and every pair with its tests.
 
     ``decisions`` (n,) of each algorithm in the rows used, as chances; ``pairs`` are fits of two groups, and
     ``without_pairs`` says why there are none; ``ban`` and ``without_ban`` as for two groups.
@@ -84,19 +90,21 @@ def ask_jointly(
     before_each()
     pairs: Mapping[Pair, FairFrontier] = {}
     pair_tests, without = None, None
-    try:
-        pairs = ff.pairs(reference)
-    except InputError as error:  # predictions that do not serve pairs
-        without = str(error)
+    if ff.fit_.asked is not None:
+        without = OTHER_QUESTION if len(ff.groups_) > 2 else None
     else:
-        before_each()
-        pair_tests = pairs.test_lda(named, randomised=randomised) if named else None
-    read = questions.algorithms_of(ff.fit_, Asked(named, randomised=randomised)) if named else None
+        try:
+            of_pairs = ff.pairs(reference)
+        except InputError as error:  # predictions that do not serve pairs
+            without = str(error)
+        else:
+            before_each()
+            pairs, pair_tests = of_pairs, of_pairs.test_lda(named, randomised=randomised) if named else None
     before_each()
     ban, without_ban = ask_ban(ff)
     return JointFindings(
         reference=reference,
-        decisions={} if read is None else dict(zip(read.names, read.decisions, strict=True)),
+        decisions=_decisions(ff, named, randomised=randomised),
         tests=tests,
         pairs=pairs,
         pair_tests=pair_tests,
@@ -160,6 +168,7 @@ def ask(
     before_each()
     return Findings(
         capacity=capacity,
+        decisions=_decisions(ff, named, randomised=randomised),
         risks={name: ff.risks(values) for name, values in named.items()},
         tests=tests,
         distances=distances,
@@ -188,13 +197,21 @@ def ask_lda(
     reference: Label | None = None,
 ) -> LDATests | JointLDATests:
     """Test algorithms together for less discriminatory alternatives; there may be none to test."""
-    two = len(ff.groups_) == 2
+    two = len(ff.groups_) == 2 and ff.fit_.asked is None
     if not algorithms:
         return LDATests({}) if two else JointLDATests({})
     read = questions.algorithms_of(ff.fit_, Asked(algorithms, randomised=randomised))
     if two:
         return questions.lda_tests(ff.fit_, read, capacity=capacity)
     return joint_lda_tests(ff.fit_, read, reference=reference)
+
+
+def _decisions(ff: FairFrontier, algorithms: Mapping[str, ArrayLike], *, randomised: bool) -> dict[str, FloatArray]:
+    """Decisions (n,) of each algorithm in the rows used, as chances."""
+    if not algorithms:
+        return {}
+    read = questions.algorithms_of(ff.fit_, Asked(algorithms, randomised=randomised))
+    return dict(zip(read.names, read.decisions, strict=True))
 
 
 def _distances(ff: FairFrontier, algorithms: Mapping[str, ArrayLike], *, randomised: bool) -> DistanceIntervals:

@@ -21,7 +21,7 @@ from .frame import plain
 from .joint_record import GroupsRecord, PairRecord
 from .origin import Settings
 from .record import Record
-from .sentences import CHIPS, CITATION, REFERENCES, SETTINGS, meanings
+from .sentences import CHIPS, CITATION, REFERENCES, SETTINGS, meanings, other_criteria
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -51,7 +51,9 @@ def render(record: Record | GroupsRecord) -> str:
         scripts=scripts,
         policy=_policy(scripts),
         chips=CHIPS,
-        meanings=meanings(two, record.settings.rules, record.settings.capacity),
+        by_group=record.settings.accuracy == "by-group",
+        other_criteria=other_criteria(record.settings),
+        meanings=meanings(two, record.settings),
         too_weak_points=TOO_WEAK,
         settings=_settings(record.settings),
         references=REFERENCES,

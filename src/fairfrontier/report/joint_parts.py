@@ -44,6 +44,7 @@ from .joint_record import (
 )
 from .planes import contradictions, improving, picture, points, slider
 from .sentences import HEADLINES, learner_together, limits
+from .usual_parts import usual
 from .values import Interval
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def make_groups_record(
         without_ban=findings.without_ban,
         sensitivity=audit.sensitivity,
         warnings=(),
-        limits=limits(len(ff.groups_), ff.fit_.rules.name),
+        limits=limits(len(ff.groups_), ff.fit_.rules.name, ff.fit_.criteria),
         versions=versions(),
     )
 
@@ -94,6 +95,8 @@ def algorithm(
         name=name,
         verdict=test.verdict,
         headline=HEADLINES[test.verdict],
+        question=test.question,
+        usual=usual(ff, findings.decisions[name], test, reference=findings.reference, score=audit.scores.get(name)),
         sentences=tuple(test.sentences()),
         other_runs=runs_beside(name, ff, audit),
         both_ways=audit.both_ways.get(name),
@@ -102,7 +105,7 @@ def algorithm(
         widths=width_lines(test),
         lda=lda(test),
         better_for=tuple(str(label) for label in test.better_for),
-        learner_sentence=learner_together(test.better_for),
+        learner_sentence=learner_together(test.better_for, overall=test.criteria.accuracy == "overall"),
     )
 
 
@@ -113,7 +116,7 @@ def group_lines(ff: FairFrontier, a: FloatArray, test: JointLDATest, base: int) 
     rate, rates = group_means(a, s.group, s.weight, s.clusters, n_groups=len(s.groups))
     z, w = float(stats.norm.isf(ff.alpha / 2.0)), test.witness
     bounds = None if w is None else w.lower_bounds(ff.alpha)
-    lines = []
+    overall, lines = test.criteria.accuracy == "overall", []
     for g, label in enumerate(ff.groups_):
         error = float(np.sqrt(risks[g, g]))
         gap, gap_error = risk[g] - risk[base], _difference_error(risks, g, base)
@@ -131,8 +134,8 @@ def group_lines(ff: FairFrontier, a: FloatArray, test: JointLDATest, base: int) 
                 ratio_interval=OPEN if g == base else ratio_interval(rate, rates, (g, base), z),
                 alternative_risk=None if w is None else float(w.risk[g]),
                 alternative_selection_rate=None if w is None else float(np.clip(w.selection_rate[g], 0.0, 1.0)),
-                gain=None if w is None else float(w.gain[g]),
-                gain_lower_bound=None if bounds is None else finite(bounds[g]),
+                gain=None if w is None or overall else float(w.gain[g]),
+                gain_lower_bound=None if bounds is None or overall else finite(bounds[g]),
             )
         )
     return tuple(lines)
@@ -158,6 +161,17 @@ def width_lines(test: JointLDATest) -> tuple[WidthLine, ...]:
     """The range, or the gap of each group to the reference, now and under the alternative."""
     n, w = len(test.groups), test.witness
     bounds = None if w is None else w.lower_bounds(test.alpha)
+    if not test.criteria.usual:
+        return tuple(
+            WidthLine(
+                name=name,
+                now=now,
+                gain=None if w is None else float(w.gain[k]),
+                gain_lower_bound=None if bounds is None else finite(bounds[k]),
+            )
+            for k, (name, now) in enumerate(test.compared())
+            if test.criteria.accuracy == "overall" or k >= n
+        )
     others = [label for label in test.groups if label != test.reference]
     names = ["range"] if test.reference is None else [f"gap of {label}" for label in others]
     reference = None if test.reference is None else test.groups.index(test.reference)
@@ -205,7 +219,9 @@ def lda(test: JointLDATest) -> JointLDARecord:
 
 
 def points_of(ff: FairFrontier) -> tuple[GroupsPoint, ...]:
-    """The best points of the groups and the fairest point."""
+    """The best points of the groups and the fairest point; none if rules are compared by other criteria."""
+    if ff.fit_.asked is not None:
+        return ()
     table = ff.points_
     risks = table.to_numpy()[:, : len(ff.groups_)]
     return tuple(

@@ -1,4 +1,4 @@
-"""The record of an audit of more than two groups: the joint answer first, then every pair of groups.
+"""The record of an audit of more than two groups, or by other criteria: the joint answer, then every pair of groups.
 
 Lists with an entry for each group are in the order of `GroupsRecord.groups`.
 """
@@ -11,6 +11,7 @@ from typing import Annotated
 from ..inference.lda.answer import Verdict
 from .frame import Frame, Plane
 from .record import OtherRuns
+from .usual_record import UsualRecord
 from .values import Count, Interval, Limits, Numbers, Pair, Polygon, Positive, PValue, Rates, Share, Texts
 
 
@@ -43,14 +44,14 @@ class GroupLine:
     alternative_selection_rate: Share | None
     """Selection rate of the alternative; null if none is shown."""
     gain: float | None
-    """How much the alternative lowers the risk; null if none is shown."""
+    """How much the alternative lowers the risk; null if none is shown, or the overall risk is what counts."""
     gain_lower_bound: float | None
     """Lower bound of the gain; all bounds of the alternative hold together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WidthLine:
-    """What an alternative must not widen: the range of the risks, or the gap of a group to the reference."""
+    """What an alternative must not widen: the range of the risks, a gap to the reference, or what else is asked."""
 
     name: str
     """The range, or which gap."""
@@ -67,7 +68,8 @@ class JointWitnessRecord:
     """A rule, or a lottery between several, that improves on the algorithm; the lines of the groups have its risks."""
 
     directions: Annotated[tuple[Numbers, ...], Limits(minItems=1)]
-    """Weights of the groups' risks for which each rule of the lottery is best."""
+    """Weights of the groups' risks, or of the criteria that were asked for, for which each rule of the lottery is
+    best."""
     shares: Annotated[tuple[Share, ...], Limits(minItems=1)]
     """Share of people to whom each rule is applied; of the people of the group that is `changed`, if one is."""
     changed: str | None
@@ -88,7 +90,7 @@ class JointLDARecord:
     p_value_adjusted: PValue
     """Holm's p-value over the algorithms of this record; it determines the verdict."""
     weights: Numbers
-    """Net weights of the groups' risks at which the test is decided."""
+    """Net weights at which the test is decided: of the groups' risks, or of the criteria that were asked for."""
     feasibility_p_value: PValue
     """P-value of the null that the algorithm's risks are attainable."""
     feasibility_t: float | None
@@ -106,7 +108,7 @@ class JointLDARecord:
     """Largest gain compatible with the data, for the verdict no-evidence unless the algorithm does better for a group
     than the learner's best rule; otherwise null."""
     gain_weights: Numbers
-    """Weights of the groups' risks to which `gain_bound` refers."""
+    """Weights of the groups' risks to which `gain_bound` refers; a single one for the overall risk."""
     witness: JointWitnessRecord | None
     """A rule that improves on the algorithm if an alternative is shown; otherwise null."""
 
@@ -123,6 +125,10 @@ class JointAlgorithmRecord:
     better than what is attainable."""
     headline: str
     """The verdict as one sentence."""
+    question: str
+    """The question that is answered, in one sentence."""
+    usual: UsualRecord
+    """The figures that are usual in disputes, and the sequence of one."""
     sentences: Texts
     """The test in words."""
     other_runs: OtherRuns | None
@@ -189,9 +195,9 @@ class PairRecord(Plane):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupsRecord(Frame):
-    """Everything a report on more than two groups says; null stands for a number that is not finite or not defined."""
+    """Everything a report on more groups, or by other criteria, says; null: a number that is not finite or defined."""
 
-    groups: Annotated[tuple[str, ...], Limits(minItems=3)]
+    groups: Annotated[tuple[str, ...], Limits(minItems=2)]
     """Labels of the groups; lists with an entry for each group are in this order."""
     reference: str | None
     """The group to which no gap may be wider; null if the range of the risks is what must not be."""
@@ -200,7 +206,7 @@ class GroupsRecord(Frame):
     algorithms: tuple[JointAlgorithmRecord, ...]
     """The algorithms, that of --decision or --score first; empty if none was given."""
     points: tuple[GroupsPoint, ...]
-    """The best points of the groups and the fairest point."""
+    """The best points of the groups and the fairest point; empty if rules are compared by other criteria."""
     pairs: tuple[PairRecord, ...]
     """All pairs of groups, or all with the reference; empty if the learner's predictions do not serve pairs."""
     pair_tests: Count

@@ -53,6 +53,20 @@ class RequestRecord:
     """Whether the rules of the verdict may use the score."""
     loss: str
     """Name of the loss."""
+    cost_false_positive: float | None
+    """Cost of selecting a person whose outcome is 0; null if the loss has a name."""
+    cost_false_negative: float | None
+    """Cost of not selecting a person whose outcome is 1; null if the loss has a name."""
+    fairness: str
+    """Measure that is compared between groups."""
+    accuracy: str
+    """For whom an alternative is no less accurate: by-group or overall."""
+    keep: str | None
+    """What share of people an alternative may select."""
+    keep_tolerance: float | None
+    """By how much that share may be off; null for the default."""
+    profit: str | None
+    """Column of what selecting a person earns."""
     learner: str
     """Name of the learner that determines the verdict."""
     folds: Annotated[int, Limits(minimum=2)]
@@ -93,6 +107,16 @@ class Settings:
 
     loss: str
     """Name of the loss."""
+    fairness: str
+    """Measure that is compared between groups."""
+    accuracy: str
+    """For whom an alternative is no less accurate: by-group or overall."""
+    keep: str | None
+    """What share of people an alternative may select, compared with the algorithm."""
+    keep_tolerance: float
+    """By how much that share may be off."""
+    profit: bool
+    """Whether an alternative must earn no less."""
     learner: str
     """Name of the learner."""
     learner_params: Mapping[str, object]

@@ -46,6 +46,7 @@ from .record import (
     WitnessRecord,
 )
 from .sentences import HEADLINES, limits
+from .usual_parts import usual
 
 if TYPE_CHECKING:
     from ..estimator import FairFrontier
@@ -96,6 +97,8 @@ def algorithm(
         name=name,
         verdict=test.verdict,
         headline=HEADLINES[test.verdict],
+        question=test.question,
+        usual=usual(ff, findings.decisions[name], test, score=audit.scores.get(name)),
         sentences=tuple(test.sentences()),
         other_runs=runs_beside(name, ff, audit),
         both_ways=audit.both_ways.get(name),

@@ -19,6 +19,7 @@ from ..inference.group_skew import SkewVerdict
 from ..inference.lda.answer import Verdict
 from ..inference.lda.evidence import Method as LDAMethod
 from .frame import Frame, Plane
+from .usual_record import UsualRecord
 from .values import Count, Interval, Limits, Pair, Polygon, Positive, PValue, Rates, Share, Texts, Triple
 
 
@@ -223,6 +224,10 @@ class AlgorithmRecord:
     better than the estimated frontier."""
     headline: str
     """The verdict as one sentence."""
+    question: str
+    """The question that is answered, in one sentence."""
+    usual: UsualRecord
+    """The figures that are usual in disputes, and the sequence of one."""
     sentences: Texts
     """The test in words."""
     other_runs: OtherRuns | None

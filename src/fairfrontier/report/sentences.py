@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from ..data.criteria import USUAL, Criteria
 from ..data.number_formats import p_value_text, share_text
 from ..data.reading import Label
 from ..inference.lda.answer import Verdict
 from .frame import Run
 from .joint_record import GroupsRecord, JointAlgorithmRecord
+from .origin import Settings
 from .record import AlgorithmRecord, Record
 
 HEADLINES: Mapping[Verdict, str] = {
@@ -47,14 +49,23 @@ _ABOUT_ONE_GROUP = (
 )
 
 
-def meanings(two: bool, rules: str, capacity: float | None) -> dict[Verdict, str]:
+def meanings(two: bool, settings: Settings) -> dict[Verdict, str]:
     """What the verdicts mean, for two groups or more and by what rules may depend on."""
-    said = {verdict: text.format(group=_SEEN[rules], better=_BETTER[two]) for verdict, text in _MEANINGS.items()}
+    rules, capacity = settings.rules, settings.capacity
+    better = "is as the question says" if other_criteria(settings) else _BETTER[two]
+    said = {verdict: text.format(group=_SEEN[rules], better=better) for verdict, text in _MEANINGS.items()}
     if rules == "group-aware" and capacity is None:
         said["lda-shown"] = _ABOUT_ONE_GROUP
     return said
 
 
+def other_criteria(settings: Settings) -> bool:
+    """Whether rules are compared by other criteria than the groups' risks."""
+    usual = settings.fairness == "risk" and settings.accuracy == "by-group"
+    return not usual or settings.keep is not None or settings.profit
+
+
+_OTHER_MEASURE = "Fairness here is {smaller}, and nothing about other measures. It is evidence, not a legal finding."
 _LIMITS = (
     "Fairness here is a gap in expected loss (risk) between {several}groups. It is not a finding on selection rates, "
     "nor a legal finding.",
@@ -66,15 +77,22 @@ _LIMITS = (
 )
 
 
-def limits(n_groups: int, rules: str) -> tuple[str, ...]:
-    """What an audit of so many groups does not show, by what rules may depend on."""
+def limits(n_groups: int, rules: str, criteria: Criteria = USUAL) -> tuple[str, ...]:
+    """What an audit of so many groups does not show, by what rules may depend on and what they are compared by."""
     words = {"several": "two ", "all": "both"} if n_groups == 2 else {"several": "", "all": "all"}
     kept = ", and for decisions that stay as now what the algorithm uses" if rules == "group-aware" else ""
-    return tuple(text.format(**words, group=_SEEN[rules], kept=kept) for text in _LIMITS)
+    said = _LIMITS if criteria.usual else (_OTHER_MEASURE, *_LIMITS[1:])
+    smaller = criteria.smaller(n_groups)
+    return tuple(text.format(**words, group=_SEEN[rules], kept=kept, smaller=smaller) for text in said)
 
 
 SETTINGS = {
     "loss": "Loss",
+    "fairness": "Measure compared between groups",
+    "accuracy": "No less accurate",
+    "keep": "Share of people selected",
+    "keep_tolerance": "Tolerance of that share",
+    "profit": "Profits",
     "learner": "Learner",
     "learner_params": "Options of the learner",
     "n_folds": "Folds of the cross-fitting",
@@ -118,6 +136,8 @@ def pair_lines(record: Record | GroupsRecord) -> list[str]:
     """Return the verdicts on pairs of groups, a line for each algorithm; none for two groups."""
     if isinstance(record, Record):
         return []
+    if not record.pairs and record.without_pairs is None:
+        return []
     if record.without_pairs is not None:
         return [f"Pairs of groups were not tested: {record.without_pairs}"]
     lines = []
@@ -132,8 +152,15 @@ def pair_lines(record: Record | GroupsRecord) -> list[str]:
     return lines
 
 
-def learner_together(better_for: Sequence[Label]) -> str:
+def learner_together(better_for: Sequence[Label], *, overall: bool = False) -> str:
     """Say whether the learner is good enough for an algorithm: for which groups its best rule does worse."""
+    if overall:
+        if not better_for:
+            return "Overall the algorithm does no better, beyond chance, than the learner's best rule."
+        return (
+            "Overall the algorithm does better than the learner's best rule, beyond chance: the learner is too weak, "
+            "or the algorithm uses information outside the covariates."
+        )
     if not better_for:
         return "For no group does the algorithm do better, beyond chance, than the learner's best rule for the group."
     return (

@@ -10,6 +10,7 @@ from .sides import both_sides
 
 def cost_of_ban(fit: Fit, *, alpha: float | None = None) -> BanCost:
     """Estimate what it costs that rules may not see the group; see `FairFrontier.cost_of_ban`."""
+    fit.risks_only("The cost of a ban")
     level = fit.level(alpha)
     blind, within = both_sides(fit)
     names, without, seeing = two_sides(fit, blind, within)

@@ -143,7 +143,7 @@ def joint_evidence(
     p_value, witness = float(stats.norm.sf(found.t[weakest])), None
     if p_value < SHOWN_BELOW:
         menu = group_menu(rows, fan, standing, menu_of(aims, fan, rows), n_draws=n_draws, seed=seed, n_jobs=n_jobs)
-        witness = choose_witness(menu, rows, by_group)
+        witness = choose_witness(menu, rows, by_group, len(aims.kept))
     feasibility_t, feasibility_p = _feasibility(RuleValuer(rows, standing, n_jobs), n_draws, seed)
     return JointEvidence(
         risk=standing.theta[:n] if by_group is None else by_group(decisions)[0],

@@ -269,6 +269,18 @@ class JointLDATest(LDAAnswer):
             f"{'one' if c.ratio else 'zero'}: there is no room for a better one, and the test has little power."
         ]
 
+    def compared(self) -> list[tuple[str, float]]:
+        """What must not get worse, by name, with its value now; in the order of the gains of an alternative."""
+        e, c = self.evidence, self.criteria
+        lower = e.criteria[: e.aims.lower].tolist()
+        if c.profit is not None:
+            lower[-1] = -lower[-1]
+        k = len(e.widths) - len(e.aims.kept)
+        own, base = self.measure, e.aims.reference
+        now = [self.spread] if base is None else np.abs(np.delete(own, base) - own[base]).tolist()
+        kept = [float(e.criteria[each.criterion]) for each in e.aims.kept]
+        return list(zip(self._gain_names(), [*lower, *now[:k], *kept], strict=True))
+
     def _gain_names(self) -> list[str]:
         """What the gains of an alternative are gains in."""
         c, n_groups = self.criteria, len(self.groups)
@@ -278,7 +290,8 @@ class JointLDATest(LDAAnswer):
             names += [f"the gap of group {label}" for label in self.groups if label != self.reference]
         else:
             names.append("room to the ratio" if c.ratio else "the range" if n_groups > 2 else "the gap")
-        return names + ["room for the share selected"] * len(self.evidence.aims.kept)
+        more = {1: "room for more people selected", -1: "room for fewer people selected"}
+        return names + [more[each.sign] for each in self.evidence.aims.kept]
 
     def _tested(self) -> str:
         e = self.evidence

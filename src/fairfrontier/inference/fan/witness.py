@@ -93,14 +93,18 @@ class JointWitness(Alternative):
         }
 
 
-def choose_witness(menu: GroupMenu, rows: CriteriaRows, by_group: ByGroup | None = None) -> JointWitness:
+def choose_witness(
+    menu: GroupMenu, rows: CriteriaRows, by_group: ByGroup | None = None, n_kept: int = 0
+) -> JointWitness:
     """The mixture of the menu's rules whose smallest lower bound is largest, if that is above zero.
 
     Else that with the best predicted gains, which do not reuse the rows' own outcomes; where it fails on the outcomes,
     that with the best estimates. Bounds hold whichever is chosen. ``by_group`` gives the groups' risks and selection
-    rates where these are not the criteria and their shares.
+    rates where these are not the criteria and their shares. The room that the last ``n_kept`` widths leave to criteria
+    that are kept counts tenfold: it is to be there, and no more of it than of gains.
     """
     size = ray_sizes(menu.nets, rows)
+    size[menu.widths >= int(menu.widths.max()) + 1 - n_kept] *= 0.1
     shares, worst = _best_mixture((menu.forms - critical(menu.largest, CHOSEN_AT) * menu.errors) / size)
     if worst <= 0.0:
         shares, _ = _best_mixture(menu.predicted / size)
