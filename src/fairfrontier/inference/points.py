@@ -10,9 +10,8 @@ With several repetitions of the cross-fitting the draws allow for learned rules 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -34,6 +33,8 @@ GRID = 1000
 """Directions of each of the two grids on which points are tested unless another number is asked for."""
 BLOCK = 256
 """Points handled at a time."""
+SAFE = 1e-6
+"""Share of the numbers' size by which a statistic must exceed all that draws can be before they are left out."""
 TOGETHER = 16
 """Draws handled at a time for a point."""
 
@@ -192,13 +193,23 @@ def point_tests(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Feasibility part, separation part and p-value of each point (k, 2)."""
     size = max(float(np.abs(x).max()) for x in (process.h_circle, process.h_part, points))
-    scale = float(np.sqrt(process.n_obs)) * size
-    found = [
-        (feasibility, separation, (1 + count_reaching(null.T, feasibility + separation, scale)) / (1 + null.shape[1]))
-        for feasibility, separation, null in _blocks(process, points, derivative)
-    ]
-    feasibility, separation, p_values = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return feasibility, separation, p_values
+    scale, n_boot = float(np.sqrt(process.n_obs)) * size, process.z_circle.shape[1]
+    parts, p_values = np.empty((2, len(points))), np.empty(len(points))
+    highest = _highest(process)
+    for begin in range(0, len(points), BLOCK):
+        own = slice(begin, begin + BLOCK)
+        slacks = _slacks(process, points[own])
+        parts[:, own] = _parts(process, slacks)
+        total = parts[:, own].sum(axis=0)
+        reaching = np.where(total > 0.0, 0, n_boot)  # draws are never negative
+        unknown = np.flatnonzero(total > 0.0)
+        if derivative == "numerical":
+            unknown = unknown[_may_reach(process, highest, slacks.inner[unknown], total[unknown], scale)]
+        if len(unknown):
+            null = _null(process, Slacks(slacks.excess[unknown], slacks.inner[unknown]), derivative)
+            reaching[unknown] = count_reaching(null.T, total[unknown], scale)
+        p_values[own] = (1 + reaching) / (1 + n_boot)
+    return parts[0], parts[1], p_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +222,9 @@ class ProcessNulls:
 
     def critical_values(self, alpha: float) -> FloatArray:
         """Values (k,) that the statistics must exceed."""
-        blocks = _blocks(self.process, self.points, self.derivative)
-        return np.array([critical_value(row, alpha) for _, _, null in blocks for row in null])
+        blocks = [self.points[begin : begin + BLOCK] for begin in range(0, len(self.points), BLOCK)]
+        nulls = (_null(self.process, _slacks(self.process, some), self.derivative) for some in blocks)
+        return np.array([critical_value(row, alpha) for null in nulls for row in null])
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,31 +238,62 @@ class PointPValues:
         return point_tests(self.process, points)[2]
 
 
-def _blocks(
-    process: FrontierProcess, points: FloatArray, derivative: Derivative
-) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Feasibility parts (k,), separation parts (k,) and draws under the null (k, B), some points at a time."""
-    root, step = np.sqrt(process.n_obs), step_size(process.n_obs)
-    within = process.unit * kappa(process.n_obs) / root
-    shifts = [step * z for z in (process.z_circle, process.z_part)]
-    for begin in range(0, len(points), BLOCK):
-        e = points[begin : begin + BLOCK]
-        excess = e @ process.circle.T - process.h_circle
-        # sign chosen so that the separation part is [-max]_+ for both kinds
-        if process.kind == "fairness-accuracy":
-            inner = -(improvement_support(e, process.part) + process.h_part)
-        else:
-            inner = e @ process.part.T - process.h_part
-        most, inner_most = excess.max(axis=1), inner.max(axis=1)
-        if derivative == "numerical":
-            first = shifted_max(excess, shifts[0]) - most[:, None]
-            second = shifted_max(inner, shifts[1]) - inner_most[:, None]
-            null = np.maximum(first, 0.0) / step + np.maximum(-second, 0.0) / step
-        else:
-            first = _contact_max(excess, most - within, process.z_circle)
-            second = _contact_max(inner, inner_most - within, process.z_part)
-            null = np.maximum(first, 0.0) + np.maximum(-second, 0.0)
-        yield root * np.maximum(most, 0.0), root * np.maximum(-inner_most, 0.0), null
+class Slacks(NamedTuple):
+    """By how much points exceed h on the circle (k, K), and on the frontier's part of it (k, L) with the sign turned.
+
+    The sign is chosen such that the separation part is [-max]_+ for both kinds of frontiers.
+    """
+
+    excess: FloatArray
+    inner: FloatArray
+
+
+def _slacks(process: FrontierProcess, e: FloatArray) -> Slacks:
+    excess = e @ process.circle.T - process.h_circle
+    if process.kind == "fairness-accuracy":
+        return Slacks(excess, -(improvement_support(e, process.part) + process.h_part))
+    return Slacks(excess, e @ process.part.T - process.h_part)
+
+
+def _parts(process: FrontierProcess, slacks: Slacks) -> tuple[FloatArray, FloatArray]:
+    """Feasibility parts (k,) and separation parts (k,)."""
+    root = np.sqrt(process.n_obs)
+    return root * np.maximum(slacks.excess.max(axis=1), 0.0), root * np.maximum(-slacks.inner.max(axis=1), 0.0)
+
+
+def _null(process: FrontierProcess, slacks: Slacks, derivative: Derivative) -> FloatArray:
+    """Draws (k, B) under the null."""
+    excess, inner = slacks
+    most, inner_most = excess.max(axis=1), inner.max(axis=1)
+    if derivative == "numerical":
+        step = step_size(process.n_obs)
+        first = (shifted_max(excess, step * process.z_circle) - most[:, None]) / step
+        second = (shifted_max(inner, step * process.z_part) - inner_most[:, None]) / step
+    else:
+        within = process.unit * kappa(process.n_obs) / np.sqrt(process.n_obs)
+        first = _contact_max(excess, most - within, process.z_circle)
+        second = _contact_max(inner, inner_most - within, process.z_part)
+    null: FloatArray = np.maximum(first, 0.0) + np.maximum(-second, 0.0)
+    return null
+
+
+def _highest(process: FrontierProcess) -> FloatArray:
+    """What the feasibility part of a draw (B,) can be at most, at any point: the largest fall of h."""
+    highest: FloatArray = np.maximum(-process.z_circle.min(axis=0), 0.0)
+    return highest
+
+
+def _may_reach(
+    process: FrontierProcess, highest: FloatArray, inner: FloatArray, total: FloatArray, scale: float
+) -> BoolArray:
+    """Points (k,) of which some draw may reach the statistic ``total`` (k,); most points of a plane are too far away.
+
+    The separation part of a draw is at most the rise of h in the one direction that decides the estimate.
+    """
+    rises = process.z_part[inner.argmax(axis=1)]
+    most = (highest + np.maximum(rises, 0.0)).max(axis=1)
+    possible: BoolArray = ~(most < total - SAFE * (scale + total + most))  # also where something is not a number
+    return possible
 
 
 def frontier_tests(
