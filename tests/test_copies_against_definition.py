@@ -31,7 +31,7 @@ def test_explained_share_is_that_of_pairs_of_rows(steps, how):
 @pytest.mark.parametrize("how", HOW)
 def test_copies_of_continuous_rows_are_found_and_kept_together(how):
     rng = np.random.default_rng(3)
-    X, group, y = copied_rows(normal_rows(300, rng, share=0.3), how, rng)
+    X, group, y = copied_rows(normal_rows(300, rng, share=0.3, success=0.3), how, rng)
     found = find_copies(X, y, group)
     assert found is not None
     assert found.n_clusters == 300

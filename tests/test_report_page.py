@@ -269,7 +269,7 @@ def test_limits_on_the_rules_are_told_and_named_as_a_reason(record, read):
 
 
 def test_nothing_is_vouched_for_behind_predictions_from_outside(record, read):
-    claims = ("learned out of fold", "Its level holds for learners whose", "from out-of-fold predictions")
+    claims = ("learned out of fold", "Its level is measured and not proven", "from out-of-fold predictions")
     assert all(read.text.count(words) == 1 for words in claims)
     assert "Predictions from outside." not in read.text
     text = Reader(render(changed(record, "learner", external=True))).text

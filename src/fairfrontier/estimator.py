@@ -593,9 +593,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         risks : pair, pairs (k, 2) or mapping, optional
             Known risk pairs instead of decisions.
         method : {"robust", "sharp", "paper"}
-            "robust" is the only basis of a claim. It holds for learners whose predictions do not hang on single folds;
-            folds="sequential" is proven for any learner. "sharp" has more power and needs
-            a learner that is consistent; "paper" is the published test.
+            "robust" is the only basis of a claim. Its level is measured and not proven by default, and proven for any
+            learner with folds="sequential". "sharp" has more power and needs a learner that is consistent; "paper" is
+            the published test.
         randomised, threshold
             What values strictly between 0 and 1 mean: chances of being selected, or scores cut above `threshold`.
         alpha : float, optional

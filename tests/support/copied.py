@@ -11,9 +11,9 @@ NEAR = ("2 near copies", "group interpolated to parity")
 """Copies that have no twins: with noise added, or between two rows of the same group and outcome, as by SMOTE."""
 
 
-def normal_rows(n, rng, share=0.5):
-    """Five normal covariates; coins for group and outcome."""
-    return pd.DataFrame(rng.normal(size=(n, 5))), (rng.random(n) < share).astype(int), (rng.random(n) < share) * 1.0
+def normal_rows(n, rng, share=0.5, success=0.5):
+    """Five normal covariates; group and outcome by chance, of which one share is of group 1 and the other succeeds."""
+    return pd.DataFrame(rng.normal(size=(n, 5))), (rng.random(n) < share).astype(int), (rng.random(n) < success) * 1.0
 
 
 def discrete_rows(n, rng, steps=(1.0, 1.0, 0.5), effect=1.0):

@@ -1,7 +1,7 @@
 """Monte Carlo study of copied rows: false verdicts where there is nothing to find.
 
 300 rows of five normal covariates, coins for group, outcome and decision, then copied: every row 2, 3 or 10 times, or
-the smaller group (of a share of 30%) or the rarer outcome drawn again with replacement up to the size of the other. One
+the smaller group or the rarer outcome (a share of 30%) drawn again with replacement up to the size of the other. One
 replication tests the algorithm with copies kept together as found ("auto") and with copies taken for people ("ignore").
 
     cd tests; python -m support.copies_study 100 STORE.csv factored-boosting    # replications, store, learner
@@ -27,7 +27,9 @@ TREES = {"max_iter": 40}
 def one_replication(learner, ways, number, n, design):
     """p-values of the robust test, and the number of clusters, as one line."""
     rng = np.random.default_rng([number, 20, (*HOW, *NEAR).index(design)])
-    rows = normal_rows(n, rng, share=0.3 if design.endswith("parity") else 0.5)
+    # what is made up to parity is .3 before; all other chances are those of a coin, or deciding alike would do better
+    share, success = (0.3 if design.startswith(what) else 0.5 for what in ("group", "outcome"))
+    rows = normal_rows(n, rng, share, success)
     X, group, y = (near_copies if design in NEAR else copied_rows)(rows, design, rng)
     # decisions belong to people: copies have the same
     coins = {key: float(rng.integers(2)) for key in X[0]}

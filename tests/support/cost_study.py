@@ -7,6 +7,7 @@ Everything that is compared runs in turn in one run, so that ratios mean somethi
     cd tests; python -m support.cost_study auto 1 "law_school race,open_university disability"
 """
 
+import itertools
 import sys
 import time
 import warnings
@@ -44,45 +45,37 @@ def seconds(rows, learner, seed, *, test=False, **options):
     return time.process_time() - began
 
 
-def learners(seeds):
-    """Of each learner and table: a fit of one repetition tuned once, and what the rest costs in these units."""
-    found = []
-    for name in DATA:
-        rows = rows_of(name, 0)
-        for learner in LEARNERS:
-            for seed in range(seeds):
-                once = {"learner_params": {"tune_on_folds": False}} if learner in TUNED else {}
-                found.append(
-                    {
-                        "table": name,
-                        "learner": learner,
-                        "seconds": seconds(rows, learner, seed, n_rep=1, **once),
-                        "one repetition": seconds(rows, learner, seed, n_rep=1),
-                        "fit": seconds(rows, learner, seed),
-                        "fit and test": seconds(rows, learner, seed, test=True),
-                    }
-                )
-    means = pd.DataFrame(found).groupby(["table", "learner"], sort=False).mean()
-    return pd.concat([means[["seconds"]], means.iloc[:, 1:].div(means["seconds"], axis=0)], axis=1).round(2)
+def learners(seeds, names):
+    """Of each table and learner: a fit of one repetition tuned once, and what the rest costs in these units."""
+    for name, learner in itertools.product(names, LEARNERS):
+        rows, found = rows_of(name, 0), []
+        for seed in range(seeds):
+            once = {"learner_params": {"tune_on_folds": False}} if learner in TUNED else {}
+            unit = seconds(rows, learner, seed, n_rep=1, **once)
+            now = [seconds(rows, learner, seed, n_rep=1), seconds(rows, learner, seed, test=True)]
+            found.append([unit, *now])
+        unit, *now = np.mean(found, axis=0)
+        one, whole = np.array(now) / unit
+        yield f"{name}, {learner}: {unit:.2f} s; one repetition {one:.2f}, default fit and test {whole:.2f}"
 
 
 def auto(seeds, names):
     """Of each design or table: a fit of one repetition of `auto` and of its candidates as learners of their own."""
-    found = []
     for name in names:
+        found = []
         for seed in range(seeds):
             rows = rows_of(name, seed)
-            found.append({"data": name} | {one: seconds(rows, one, seed, n_rep=1) for one in ("auto", *CANDIDATES)})
-    each = pd.DataFrame(found).set_index("data")
-    means = each.groupby("data", sort=False).mean()
-    ratios = (each["auto"] / each[list(CANDIDATES)].max(axis=1)).groupby("data", sort=False)
-    means["to the dearest"] = means["auto"] / means[list(CANDIDATES)].max(axis=1)
-    means["smallest"], means["largest"] = ratios.min(), ratios.max()
-    return means.round(2)
+            found.append({one: seconds(rows, one, seed, n_rep=1) for one in ("auto", *CANDIDATES)})
+        each = pd.DataFrame(found)
+        dearest, mean = each[list(CANDIDATES)].max(axis=1), each.mean()
+        ratios = each["auto"] / dearest
+        listed = ", ".join(f"{one} {value:.2f}" for one, value in mean.items())
+        whole = mean["auto"] / mean[list(CANDIDATES)].max()
+        yield f"{name}: {listed}; auto to the dearest {whole:.2f} ({ratios.min():.2f} to {ratios.max():.2f})"
 
 
 def main():
-    """Compile what is compiled, measure, and print the table."""
+    """Compile what is compiled, measure, and print line by line."""
     what, seeds = sys.argv[1], int(sys.argv[2])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -90,8 +83,10 @@ def main():
         for learner in LEARNERS:
             seconds(few, learner, 0, n_rep=1)
         seconds(few, "auto", 0, test=True)
-        names = tuple(sys.argv[3].split(",")) if len(sys.argv) > 3 else (*DESIGNS, *DATA)
-        print((learners(seeds) if what == "learners" else auto(seeds, names)).to_string())
+        usual = DATA if what == "learners" else (*DESIGNS, *DATA)
+        names = tuple(sys.argv[3].split(",")) if len(sys.argv) > 3 else usual
+        for line in (learners if what == "learners" else auto)(seeds, names):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

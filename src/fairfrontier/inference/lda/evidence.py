@@ -6,8 +6,8 @@ exists if and only if D(q) = 0 for some q. Three tests of that null:
 * ``paper``: T = sqrt(n)([max_q q'e* - h(q)]_+ + [min_q D(q)]_+), draws by the numerical directional
   derivative (or, without kinks, the closed-form limit);
 * ``robust``: D > 0 by a one-sided test of its own at every direction of a grid and, for the rules of neighbouring
-  directions, at the direction between in which both do equally well; valid for learners whose predictions do not hang
-  on single folds (`sequential` is proven for any learner);
+  directions, at the direction between in which both do equally well; its level is measured and not proven
+  (`sequential` is proven for any learner);
 * ``sharp``: the same at the one direction that minimises the plug-in criterion; needs a good learner.
 
 The last two hold every direction's rule while they draw: h^(q) is the value of that one rule, and letting it follow
