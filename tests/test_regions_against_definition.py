@@ -20,7 +20,7 @@ from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import SmallSampleWarning
 from fairfrontier.frontier.plane import convex_contains, polygon_area, unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
-from fairfrontier.inference.bands import SupportBand, _deepest_point, effective_sizes
+from fairfrontier.inference.bands import SupportBand, deepest_point, effective_sizes
 from fairfrontier.inference.p_values import critical_value
 from fairfrontier.inference.points import (
     FrontierProcess,
@@ -594,8 +594,8 @@ def test_limits_that_do_not_exist_are_empty_polygons():
     wide = SupportBand(function, 0.05, "two-sided", np.full(99, 1e3))
     assert wide.inner.shape == (0, 2)  # no set fits between limits so far apart
     assert len(wide.outer) > 2
-    assert _deepest_point(unit_circle(8), np.full(8, -1.0)) is None
-    np.testing.assert_allclose(_deepest_point(unit_circle(8), unit_circle(8) @ [3.0, -4.0] + 1.0), [3.0, -4.0])
+    assert deepest_point(unit_circle(8), np.full(8, -1.0)) is None
+    np.testing.assert_allclose(deepest_point(unit_circle(8), unit_circle(8) @ [3.0, -4.0] + 1.0), [3.0, -4.0])
 
 
 @pytest.mark.kernels

@@ -90,7 +90,8 @@ def by_other_measures(X, y, group, coin):
     options = QUICK | {"fairness": "selection-ratio", "accuracy": "overall", "keep": "selection-rate"}
     ff = FairFrontier(n_boot=N_BOOT, n_folds=2, groups=GROUPS, random_state=0, **options)
     test = ff.fit(X, y, sensitive_features=group).test_lda(coin)
-    return [test, test.evidence]
+    planar = FairFrontier(n_boot=N_BOOT, n_folds=2, groups=GROUPS, random_state=0, accuracy="overall", **QUICK)
+    return [test, test.evidence, planar.fit(X, y, sensitive_features=group).trade_off()]
 
 
 def several_groups(X, y, coin):
@@ -292,7 +293,7 @@ PICTURED = {
         "DistanceIntervals",
     ],
     *["FairestPoint", "SupportBand", "PointTests", "BestPointTests", "GroupSkewTest", "BestPointsSet", "BestPoints"],
-    *["LDATest", "LDATests", "Alternatives", "Restriction", "BanCost"],
+    *["LDATest", "LDATests", "Alternatives", "Restriction", "BanCost", "TradeOffCurve"],
 }
 
 

@@ -51,6 +51,7 @@ from .inference.listed_points import PointContradiction, point_contradictions
 from .inference.pairs import PairTests, adjust_pairs
 from .inference.points import GRID, Derivative, PointTests
 from .inference.regions import FrontierRegion
+from .inference.trade_off import TradeOffCurve, trade_off
 from .inference.usual.figures import UsualFigures
 from .inference.usual.questions import UsualFiguresByName, alternative_chances, figures_of
 from .learning import diagnostics
@@ -565,6 +566,21 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             return estimates.capacity_feasible_set(self.fit_, capacity)
         return questions.estimated_feasible_set(self.fit_)
 
+    def trade_off(self, alpha: float | None = None) -> TradeOffCurve:
+        """Overall risk against the gap between two groups over all rules, with a uniform confidence band.
+
+        Needs ``accuracy="overall"``; the gap is that in the measure ``fairness``.
+
+        Examples
+        --------
+        >>> both = FairFrontier(learner="factored-logit", n_rep=1, random_state=0, accuracy="overall")
+        >>> curve = both.fit(X, y, sensitive_features=group).trade_off()
+        >>> curve.curve[[0, -1]].round(2)  # overall risk and gap: most accurate, and predicted to have no gap
+        array([[ 0.27, -0.26],
+               [ 0.38,  0.03]])
+        """
+        return trade_off(self.fit_, alpha)
+
     def test_lda(
         self,
         decisions: Decisions | None = None,
@@ -1031,6 +1047,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     ) -> Any:
         """Draw the feasible set, the frontier and the points; returns the axes.
 
+        With ``accuracy="overall"`` and two groups, overall risk against the gap in the measure ``fairness``, with the
+        band of `trade_off`.
+
         Parameters
         ----------
         ax : matplotlib axes, optional
@@ -1046,13 +1065,22 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         zoom : bool
             Show the corner with the frontier and the algorithms instead of the whole set.
         """
-        self.fit_.plane("A plot of the frontier")
+        if self.fit_.asked is None:
+            self.fit_.plane("A plot of the frontier")
         try:
-            from .report.figure import plot_frontier
+            from .report.figure import plot_frontier, plot_trade_off
         except ImportError as error:
             raise MissingDependencyError(
                 "Plots need matplotlib, which is not installed: install fairfrontier[plots]."
             ) from error
+        if self.fit_.asked is not None:
+            if region is not None or skew is not None or capacity is not None:
+                self.fit_.risks_only("A plot with a region, a test of group skew or a capacity")
+            read = {
+                name: questions.algorithms_of(self.fit_, Asked({name: values}, randomised=True)).decisions[0]
+                for name, values in _by_name(decisions).items()
+            }
+            return plot_trade_off(self, ax=ax, decisions=read, zoom=zoom)
         risks = {name: self.risks(values) for name, values in _by_name(decisions).items()}
         return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew, capacity=capacity, zoom=zoom)
 

@@ -25,6 +25,7 @@ from .inference.pairs import PairTests
 from .inference.points import PointTests
 from .inference.regions import FrontierRegion
 from .inference.skew_search import BestPointsSet
+from .inference.trade_off import TradeOffCurve
 from .inference.usual.figures import UsualFigures
 from .inference.usual.questions import UsualFiguresByName
 from .learning.cross_fitting import Nuisance
@@ -71,6 +72,7 @@ __all__ = [
     "Risks",
     "SetTest",
     "SupportBand",
+    "TradeOffCurve",
     "UsualFigures",
     "UsualFiguresByName",
     "Witness",

@@ -156,7 +156,7 @@ class SupportBand(Result):
     def _polygon(self, sign: float) -> FloatArray:
         q = unit_circle(BAND_DIRECTIONS)
         bound = self._limit(q, sign)
-        centre = _deepest_point(q, bound)
+        centre = deepest_point(q, bound)
         return np.empty((0, 2)) if centre is None else intersect_half_planes(q, bound, centre)
 
     def _limit(self, q: ArrayLike, sign: float) -> FloatArray:
@@ -288,7 +288,7 @@ def standard_errors(function: SupportFunction, q: FloatArray, n_folds: int = 0) 
     return errors
 
 
-def _deepest_point(q: FloatArray, bound: FloatArray) -> FloatArray | None:
+def deepest_point(q: FloatArray, bound: FloatArray) -> FloatArray | None:
     """Centre of the largest disc inside {z : q'z <= bound}, or None if that set is empty."""
     columns = np.column_stack([q, np.hypot(q[:, 0], q[:, 1])])
     # the solver has absolute tolerances, so the numbers are brought to the size of 1; by a power of 2, which is exact

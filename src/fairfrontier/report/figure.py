@@ -17,6 +17,7 @@ from scipy import stats
 from ..arrays import FloatArray
 from ..data.number_formats import confidence_text
 from ..inference.estimates import drawn
+from ..inference.fan.questions import criteria_of
 from ..inference.listed_points import TOO_WEAK
 
 if TYPE_CHECKING:
@@ -152,3 +153,41 @@ def _with_holes(rings: Sequence[FloatArray]) -> Path:
         counter_clockwise = float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y)) > 0.0
         shapes.append(Path(ring if counter_clockwise == (depth % 2 == 0) else ring[::-1], closed=False))
     return Path.make_compound_path(*shapes)
+
+
+def plot_trade_off(
+    ff: FairFrontier,
+    *,
+    ax: Axes | None = None,
+    decisions: Mapping[str, FloatArray] | None = None,
+    zoom: bool = False,
+) -> Axes:
+    """Draw overall risk against the gap between two groups: the set, the curve with its band, and algorithms."""
+    found = ff.trade_off()
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6.4, 5.0), layout="constrained")
+    for polygon, style in ((found.outer, ":"), (found.inner, "--")):
+        if len(polygon):
+            closed = np.vstack([polygon, polygon[:1]])
+            level = confidence_text(found.alpha)
+            label = f"{level} band, {'outer' if style == ':' else 'inner'}"
+            ax.plot(closed[:, 1], closed[:, 0], style, color=_REGION, linewidth=1.0, label=label)
+    if len(found.vertices):
+        ax.fill(found.vertices[:, 1], found.vertices[:, 0], color=_SET, label="attainable")
+    ax.plot(found.curve[:, 1], found.curve[:, 0], color=_CURVE, linewidth=2.0, label="most accurate for its gap")
+    rows = criteria_of(ff.fit_)
+    for k, (name, a) in enumerate((decisions or {}).items()):
+        risk, first, second = rows.by_criterion(rows.values(a[rows.row]))[:3]
+        marker = _MARKERS[k % len(_MARKERS)]
+        ax.plot(first - second, risk, marker, color=_ALGORITHM, label=_NOT_IN_XML.sub(" ", str(name))[:_LONGEST])
+    if zoom:
+        low, high = found.curve.min(axis=0), found.curve.max(axis=0)
+        room = 0.3 * np.maximum(high - low, 0.02)
+        ax.set_xlim(low[1] - room[1], high[1] + room[1])
+        ax.set_ylim(low[0] - room[0], high[0] + room[0])
+    first_label, second_label = (str(label) for label in found.groups)
+    ax.axvline(0.0, color=_LINE, linewidth=0.8)
+    ax.set_xlabel(f"gap in {found.criteria.measure}: group {first_label} less group {second_label}")
+    ax.set_ylabel("overall risk")
+    ax.legend(fontsize="small")
+    return ax

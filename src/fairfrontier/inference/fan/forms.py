@@ -80,3 +80,33 @@ def square_root(covariance: FloatArray) -> FloatArray:
     values, vectors = np.linalg.eigh(covariance)
     root: FloatArray = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     return root
+
+
+def criteria_forms(rows: CriteriaRows, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Criteria (F, J) of the rule that is best for each p (F, J) by prediction, and the covariance (F, F) of p'c."""
+    covariance, criteria = np.zeros((len(directions),) * 2), np.zeros(directions.shape)
+    blocks = blocks_of(rows, max(1, BLOCK // len(directions)))
+    for start, stop in blocks:
+        x, which, _, _ = _values_of_rules(rows, directions, start, stop)
+        for j in range(rows.n_criteria):
+            criteria[:, j] += x[which == j].sum(axis=0)
+    for start, stop in blocks:
+        x, which, share, units = _values_of_rules(rows, directions, start, stop)
+        centred = directions.T[which] * (x - share[:, None] * criteria.T[which])
+        by_unit = np.add.reduceat(centred, units, axis=0)
+        covariance += by_unit.T @ by_unit
+    return criteria, covariance
+
+
+def _values_of_rules(
+    rows: CriteriaRows, directions: FloatArray, start: int, stop: int
+) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+    """Values (E, F) of the entries of some units under rules, their criteria and shares (E,), and where units begin."""
+    first, last = rows.unit_stops[start], rows.unit_stops[stop]
+    selected = rows.vectors[first:last] @ directions.T < 0.0
+    chances = rows.lower[first:last, None] + rows.spread[first:last, None] * selected
+    entries = slice(rows.entry_stops[first], rows.entry_stops[last])
+    of_row = np.repeat(np.arange(last - first), np.diff(rows.entry_stops[first : last + 1]))
+    units = rows.entry_stops[rows.unit_stops[start:stop]] - rows.entry_stops[first]
+    x = rows.base[entries, None] + rows.change[entries, None] * chances[of_row]
+    return x, rows.which[entries], rows.share[entries], units
