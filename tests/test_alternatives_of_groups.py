@@ -182,9 +182,6 @@ def _small():
 
 def test_searches_that_cannot_be(ff):
     refused(
-        "too-many-groups", "The test with a capacity compares two groups", lambda: ff.alternatives(IN_USE, capacity=0.3)
-    )
-    refused(
         "bad-option", "`test` is about other decisions", lambda: ff.alternatives(IN_USE, test=ff.test_lda(1 - IN_USE))
     )
     gaps = ff.test_lda(IN_USE, reference=ff.groups_[0])

@@ -4,13 +4,23 @@ from math import comb
 
 import numpy as np
 import pytest
-from support.fan_cases import ZERO, generators, one_case
+from support.fan_cases import (
+    ZERO,
+    draw_algorithm,
+    generators,
+    largest_smallest_slack,
+    make_population,
+    one_case,
+    smallest_slack_of_cells,
+)
 
 from fairfrontier.frontier.criteria import risk_rows
 from fairfrontier.frontier.fan import range_fan, reference_fan
 from fairfrontier.frontier.rule_values import RuleValuer, slacks
 from fairfrontier.frontier.standing import stand
 from fairfrontier.inference.fan.cells import Refinement, cut_cells
+from fairfrontier.inference.fan.forms import direction_forms, standing_of
+from fairfrontier.inference.fan.menu import group_menu
 
 SIZES = [2, 3, 4, 5]
 
@@ -213,6 +223,69 @@ def test_cells_do_not_depend_on_threads():
     standing = stand(rows, decisions, fan.widths, folds)
     one, two = (cut_cells(rows, standing, fan, Refinement(200), n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.slacks().t, two.slacks().t)
+
+
+@pytest.mark.parametrize("reference", [None, 1])
+def test_existence_within_a_capacity_against_linear_programmes(reference):
+    """Where a programme finds no rule within the capacity, some cell shows none; where it finds one, all corners do."""
+    nulls, shown = 0, 0
+    for number in range(60):
+        rng = np.random.default_rng([23, number])
+        population, capacity = make_population(rng, 3), float(rng.choice([0.2, 0.4, 0.6]))
+        best = draw_algorithm(rng, population, 0, reference)
+        best *= min(1.0, capacity / max(population.mass @ best, 1e-9))  # within the capacity
+        a = best if number % 3 == 0 else np.where(rng.random(len(best)) < 0.4, rng.random(len(best)), best)
+        value = largest_smallest_slack(population, a, capacity, reference)
+        cells, own = smallest_slack_of_cells(population, a, reference, budget=600, capacity=capacity)
+        assert cells <= own + 1e-9
+        if value <= 1e-9:
+            nulls += 1
+            assert cells <= 1e-9
+        elif value > 1e-6:
+            shown += 1
+            assert own > 0.0
+    assert min(nulls, shown) >= 10
+
+
+def plain_cutoff(k, mass, capacity):
+    """Chances of selection, the largest k first until the capacity is full; those tied share what is left."""
+    chances, room = np.zeros(len(k)), capacity
+    for value in np.unique(k)[::-1]:
+        if value <= 0.0 or room <= 0.0:
+            break
+        tied = k == value
+        chances[tied] = min(1.0, room / mass[tied].sum())
+        room -= mass[tied].sum()
+    return chances
+
+
+@pytest.mark.parametrize("case", [{}, {"clustered": True, "weighted": True, "tied": True}], ids=str)
+def test_values_of_rules_within_a_capacity_by_loops(case):
+    n, n_groups, capacity = 120, 3, 0.1
+    rows, decisions, folds, (y, t, group, weight, clusters, _, _) = some_rows(n, n_groups, 5, **case)
+    rows = rows._replace(capacity=capacity)
+    fan, standing = standing_of(rows, decisions, folds)
+    p = np.vstack([np.eye(n_groups), [[0.4, 0.3, -0.2], [1.0, 1.0, 1.0]]])
+    values = RuleValuer(rows, standing, n_jobs=2)(p)
+    mu = np.array([weight[group == g].sum() for g in range(n_groups)]) / weight.sum()
+    units = np.arange(n) if clusters is None else clusters
+    forms, covariance = direction_forms(rows, standing, p)
+    menu = group_menu(rows, fan, standing, p, n_draws=99, seed=np.random.SeedSequence(1))
+    assert (rows.cutoffs(p)[:, 0] > 0.0).sum() >= 2  # where the capacity is full
+    for r, direction in enumerate(p):
+        chances = plain_cutoff(-(t @ (direction / mu)).round(12), weight / weight.sum(), capacity)
+        gain = (1 - 2 * y) * (decisions - chances)
+        means = np.array([np.average(gain[group == g], weights=weight[group == g]) for g in range(n_groups)])
+        np.testing.assert_allclose(values.gain[r], means, atol=1e-10)
+        own = np.zeros((units.max() + 1, n_groups))
+        np.add.at(own, (units, group), weight * (gain - means[group]) / (mu * weight.sum())[group])
+        np.testing.assert_allclose(values.covariance[r], own.T @ own, rtol=1e-8, atol=1e-15)
+        assert forms[r] == pytest.approx(direction @ means, abs=1e-10)
+        assert covariance[r, r] == pytest.approx(direction @ (own.T @ own) @ direction, rel=1e-8)
+        np.testing.assert_allclose(menu.forms[r, :n_groups], means, atol=1e-10)
+        assert np.average(chances, weights=weight) <= capacity + 1e-9
+        rates = [np.average(chances[group == g], weights=weight[group == g]) for g in range(n_groups)]
+        np.testing.assert_allclose(menu.selection_rates[r], rates, atol=1e-10)
 
 
 @pytest.mark.parametrize("start", range(0, 24, 8))

@@ -12,12 +12,13 @@ from support.quick import QUICK
 from support.refusals import refused
 
 from fairfrontier import FairFrontier
-from fairfrontier.errors import FairFrontierWarning
+from fairfrontier.errors import CapacityWarning, FairFrontierWarning
 from fairfrontier.frontier.criteria import risk_rows
 from fairfrontier.frontier.fan import by_group
 from fairfrontier.inference.fan.cells import Refinement, cut_cells
-from fairfrontier.inference.fan.evidence import all_round, joint_evidence
+from fairfrontier.inference.fan.evidence import BUDGET, all_round, joint_evidence
 from fairfrontier.inference.fan.forms import direction_forms, draw_largest, standing_of
+from fairfrontier.inference.fan.questions import criteria_of, folds_of
 
 SEED = np.random.SeedSequence(4)
 pytestmark = pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
@@ -205,6 +206,32 @@ def test_a_reference_group_narrows_other_gaps(three):
     assert len(test.evidence.widths) == 2
     assert "no gap in risk to group east wider" in test.summary()
     refused("unknown-group", "reference names 'up'", lambda: ff.test_lda(np.zeros(N), reference="up"))
+
+
+def test_a_capacity_limits_alternatives_and_rules(three):
+    ff, X, _, groups = three
+    a = (X["a"] + X["b"] < -1.0).astype(int)
+    free, limited, wide = (ff.test_lda(a, capacity=c) for c in (None, 0.3, 1.0))
+    assert limited.capacity == 0.3
+    assert wide.p_value == pytest.approx(free.p_value, rel=1e-9)  # room for everybody
+    assert limited.p_value >= free.p_value
+    assert "at most 30% of people selected" in limited.summary()
+    rows = criteria_of(ff.fit_, 0.3)
+    fan, standing = standing_of(rows, a.to_numpy().astype(float), folds_of(ff.fit_))
+    cells = cut_cells(rows, standing, fan, Refinement(BUDGET[3]))
+    slack = cells.slacks()
+    assert limited.p_value == pytest.approx(stats.norm.sf((slack.value / slack.error).min()), rel=1e-9)
+    if (w := limited.evidence.witness) is not None:
+        shares = [np.mean(groups == label) for label in ff.groups_]
+        assert w.selection_rate @ shares <= 0.3 + 1e-9
+    with pytest.warns(CapacityWarning, match="more than the capacity"):
+        ff.test_lda(1 - a, capacity=0.1)
+    refused("bad-capacity", "capacity", lambda: ff.test_lda(a, capacity=1.5))
+    found = ff.alternatives(a, n=3, capacity=0.3, test=limited)
+    for k in range(len(found)):
+        chosen = found.rule(k)
+        assert chosen.predict_proba(X)[:, 1].mean() <= 0.3 + 1e-9
+    refused("bad-option", "`test` is about", lambda: ff.alternatives(a, n=3, test=limited))
 
 
 @pytest.mark.parametrize("case", ["weights", "clusters", "bounds", "repetitions", "outside"])

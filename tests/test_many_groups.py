@@ -614,7 +614,6 @@ PLANAR = {
     "feasible_set with a capacity": lambda ff, path: ff.feasible_set(capacity=0.3),
     "test_lda by other methods": lambda ff, path: ff.test_lda(ALGORITHM, method="sharp"),
     "test_lda of risks": lambda ff, path: ff.test_lda(risks=[0.3, 0.4]),
-    "test_lda with a capacity": lambda ff, path: ff.test_lda(ALGORITHM, capacity=0.9),
     "test_frontier": lambda ff, path: ff.test_frontier([[0.3, 0.4]]),
     "test_frontier of decisions": lambda ff, path: ff.test_frontier(decisions=ALGORITHM),
     "test_pareto": lambda ff, path: ff.test_pareto([[0.3, 0.4]]),
@@ -693,7 +692,7 @@ def test_every_public_name_is_either_planar_or_for_any_number_of_groups():
     public = {name for name in dir(FairFrontier) if not name.startswith("_")} - inherited
     public -= {name for name in public if name.startswith("set_") and name.endswith("_request")}
     planar = {name.split(" ")[0] for name in PLANAR}
-    assert planar & ANY_NUMBER == {"test_lda"}  # with two groups only: some methods, known risks, a capacity
+    assert planar & ANY_NUMBER == {"test_lda"}  # with two groups only: some methods, known risks
     assert public == planar | ANY_NUMBER
 
 

@@ -35,7 +35,8 @@ def case(n_groups, n, seed, kind):
     if clusters is not None:
         clusters = np.unique(clusters, return_inverse=True)[1]
     rows = risk_rows(y, 1.0 - 2.0 * y, t, group, weight, clusters=clusters, lower=lower, upper=upper)
-    return Predicted(rows, rows.by_criterion(rows.base), capacity)
+    rows = rows if capacity is None else rows._replace(capacity=capacity)
+    return Predicted(rows, rows.by_criterion(rows.base))
 
 
 def programme(predicted, bottom, widest=None):
@@ -48,9 +49,9 @@ def programme(predicted, bottom, widest=None):
     zero, one = np.zeros((k, 1)), np.ones((k, 1))
     left = [np.hstack([change, -one, zero]), np.hstack([-change, zero, one])]
     right = [-predicted.base, predicted.base]
-    if predicted.capacity is not None:
+    if np.isfinite(predicted.rows.capacity):
         left.append(np.append(rows.mass, [0.0, 0.0])[None])
-        right.append([predicted.capacity])
+        right.append([predicted.rows.capacity])
     if widest is not None:
         left.append(np.append(np.zeros(n), end)[None])
         right.append([widest])
@@ -71,8 +72,8 @@ def test_mixtures_against_programmes_over_all_rules(n_groups, kind):
             rows = predicted.rows
             assert (chances >= rows.lower - 1e-9).all()
             assert (chances <= rows.lower + rows.spread + 1e-9).all()
-            if predicted.capacity is not None:
-                assert rows.mass @ chances <= predicted.capacity + 1e-9
+            if np.isfinite(predicted.rows.capacity):
+                assert rows.mass @ chances <= predicted.rows.capacity + 1e-9
             c = predicted.base + (rows.mass * chances) @ rows.vectors
             best = programme(predicted, bottom)
             value = np.ptp(c) if bottom else c.max()

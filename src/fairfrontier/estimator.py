@@ -598,7 +598,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         """Test whether algorithms have less discriminatory alternatives; the null is that there is none.
 
         With more than two groups the question is asked for all of them together: is there a rule that is no worse for
-        any group and has no wider a range of risks? Then the method is "robust", and there is no capacity. The same
+        any group and has no wider a range of risks? Then the method is "robust". The same
         holds for other choices of ``fairness``, ``accuracy``, ``keep`` and ``profit``: ``question`` of the result says
         in a sentence what is asked.
 
@@ -645,7 +645,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         fit, algorithms = self._ask(decisions, risks, randomised, threshold)
         tests: LDATests | JointLDATests
         if questions.asked_jointly(fit, method=method, directions=directions, kinks=kinks, capacity=capacity):
-            tests = joint_lda_tests(fit, algorithms, alpha=alpha, reference=reference)
+            tests = joint_lda_tests(fit, algorithms, alpha=alpha, reference=reference, capacity=capacity)
         else:
             # of two groups either is the other's reference
             check_reference(fit.sample.groups.labels, reference, others=fit.sample.left_out)
@@ -969,7 +969,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         """Find rules of the frontier that are estimated to improve on an algorithm for all groups and in the gap.
 
         Whether an improvement is shown is another question, which the robust test answers: the result has its verdict.
-        With more than two groups the gap is the range of the risks, and there is no capacity.
+        With more than two groups the gap is the range of the risks.
 
         Parameters
         ----------
@@ -1010,7 +1010,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         check_sought(fit, algorithms, n)
         jointly = questions.asked_jointly(fit, method="robust", directions=None, kinks=True, capacity=capacity)
         if test is None and jointly:
-            test = joint_lda_tests(fit, algorithms)[algorithms.names[0]]
+            test = joint_lda_tests(fit, algorithms, capacity=capacity)[algorithms.names[0]]
         elif test is None:
             test = questions.lda_tests(fit, algorithms, capacity=capacity)[algorithms.names[0]]
         return alternatives(self._rules(), algorithms, n, test, capacity=capacity, held_out=held_out)

@@ -615,7 +615,9 @@ def predicted(
         lower=bounds.lower,
         upper=bounds.upper,
     )
-    return Predicted(rows, rows.by_criterion(rows.base), capacity)
+    if capacity is not None:
+        rows = rows._replace(capacity=capacity)
+    return Predicted(rows, rows.by_criterion(rows.base))
 
 
 def _cross_fit(

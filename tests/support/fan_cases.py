@@ -144,11 +144,23 @@ def criteria_rows(population):
     )
 
 
-def smallest_slack_of_cells(population, a, reference=None, budget=4000):
+def largest_smallest_slack(population, a, capacity, reference=None):
+    """Largest smallest slack of a rule that selects at most a share ``capacity``: a programme over all such rules."""
+    p, room = generators(population.risks(a), reference)
+    change = population.share * population.dl
+    # maximise z subject to z <= room_m + p_m'(sum over x of share dl (a - b)) and sum of mass b <= capacity
+    rule = np.vstack([np.hstack([p @ change.T, np.ones((len(p), 1))]), np.append(population.mass, 0.0)])
+    limit = np.append(room + p @ (change.T @ a), capacity)
+    bounds = [(0, 1)] * len(a) + [(None, None)]
+    found = linprog(np.append(np.zeros(len(a)), -1.0), rule, limit, bounds=bounds, method="highs")
+    return -found.fun
+
+
+def smallest_slack_of_cells(population, a, reference=None, budget=4000, capacity=np.inf):
     """Smallest slack of a cell's rule at a corner of the cell, everything known, and of a corner's own rule."""
     criteria = population.risks(a)
     fan, width = widths_of(criteria, reference)
-    rows = criteria_rows(population)
+    rows = criteria_rows(population)._replace(capacity=capacity)
     standing = stand(rows, a, fan.widths, np.zeros(len(a), dtype=int))
     standing = replace(standing, theta=np.concatenate([criteria, width]))
     cells = cut_cells(rows, standing, fan, Refinement(budget, loss=1e-7, band=0.0, hopeless=-np.inf))

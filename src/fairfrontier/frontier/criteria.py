@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from .capacity import find_cutoff
 
 STILL = 1e-12
 """Size, relative to the criteria, up to which a slack or its standard error is rounding."""
@@ -27,7 +28,8 @@ class CriteriaRows(NamedTuple):
     ``entry_stops`` (n + 1,): the entries of each row, one for each criterion to which it contributes: ``which`` (E,),
     its ``share`` (E,), ``base`` (E,) and ``change`` (E,), the last two times the share. ``vectors`` (n, J): predicted
     changes of the criteria by selecting the row; ``mass`` (n,): the row's share of all weight. The chance of
-    selection is ``lower`` (n,), or that plus ``spread`` (n,).
+    selection is ``lower`` (n,), or that plus ``spread`` (n,). ``capacity``: the largest share of people that a rule may
+    select; infinite if there is no limit.
     """
 
     row: IntArray
@@ -41,6 +43,7 @@ class CriteriaRows(NamedTuple):
     mass: FloatArray
     lower: FloatArray
     spread: FloatArray
+    capacity: float = np.inf
 
     @property
     def n_criteria(self) -> int:
@@ -51,6 +54,30 @@ class CriteriaRows(NamedTuple):
     def alone(self) -> bool:
         """Whether every row is a unit of its own and contributes to one criterion."""
         return bool((np.diff(self.unit_stops) == 1).all() and (np.diff(self.entry_stops) == 1).all())
+
+    def cutoffs(self, directions: FloatArray) -> FloatArray:
+        """Where the rules of ``directions`` (R, J) begin to select: value, chance of those at it and its width (R, 3).
+
+        A rule selects where k = -p'vector is above the value, which is 0 unless the capacity is reached before.
+        """
+        found = np.zeros((len(directions), 3))
+        if np.isfinite(self.capacity):
+            for r, p in enumerate(directions):
+                cut = find_cutoff(-(self.vectors @ p), self.mass, self.capacity, self.lower, self.spread)
+                found[r] = cut.value, cut.chance, cut.slack
+        return found
+
+    def selected(self, directions: FloatArray, cutoffs: FloatArray, rows: slice = slice(None)) -> FloatArray:
+        """With which chance the rules of directions (R, J) with these cut-offs (R, 3) select some rows: (n, R)."""
+        k = -(self.vectors[rows] @ directions.T)
+        value, chance, slack = cutoffs.T
+        found: FloatArray = np.where(k > value + slack, 1.0, np.where(k >= value - slack, chance, 0.0))
+        return found
+
+    def chances(self, p: FloatArray) -> FloatArray:
+        """Chances (n,) of selection by the rule of one direction p (J,)."""
+        own: FloatArray = self.lower + self.spread * self.selected(p[None], self.cutoffs(p[None]))[:, 0]
+        return own
 
     @property
     def entry_rows(self) -> IntArray:

@@ -26,7 +26,7 @@ def sum_selected(p, stops, vectors, columns, out):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def sum_rules(p, rows, decisions, shares, influence, sums):  # type: ignore[no-untyped-def]
+def sum_rules(p, cutoffs, rows, decisions, shares, influence, sums):  # type: ignore[no-untyped-def]
     """Add up over units, for each rule, its gains x and their products with themselves, shares and influences.
 
     The rows of a person are those of the repetitions: they disagree if the rule selects some of them.
@@ -36,15 +36,16 @@ def sum_rules(p, rows, decisions, shares, influence, sums):  # type: ignore[no-u
     x, noise, touched = np.zeros(n_criteria), np.zeros(n_criteria), np.empty(n_criteria, dtype=np.intp)
     for r in range(p.shape[0]):
         for u in range(rows.unit_stops.shape[0] - 1):
-            n_touched, n_selected, first, noisy = 0, 0, rows.unit_stops[u], False
+            n_touched, n_selected, first, noisy = 0, 0.0, rows.unit_stops[u], False
             for i in range(rows.unit_stops[u], rows.unit_stops[u + 1]):
                 score = 0.0
                 for j in range(n_criteria):
                     score += p[r, j] * rows.vectors[i, j]
                 moved = decisions[i] - rows.lower[i]
-                if score < 0.0:
-                    moved -= rows.spread[i]
-                    n_selected += 1
+                if score <= cutoffs[r, 2] - cutoffs[r, 0]:
+                    chance = 1.0 if score < -cutoffs[r, 0] - cutoffs[r, 2] else cutoffs[r, 1]
+                    moved -= chance * rows.spread[i]
+                    n_selected += chance
                 if moved != 0.0:
                     for j in range(n_criteria):
                         predicted[r, j] += rows.mass[i] * rows.vectors[i, j] * moved
@@ -60,11 +61,11 @@ def sum_rules(p, rows, decisions, shares, influence, sums):  # type: ignore[no-u
                         x[j] += rows.change[e] * moved
                 if i + 1 == rows.unit_stops[u + 1] or rows.row[i + 1] != rows.row[i]:
                     n_rows = i + 1 - first
-                    if 0 < n_selected < n_rows:
+                    if n_rows > 1 and 0.0 < n_selected < n_rows:
                         noisy = True
                         pairs = 2.0 * n_selected * (n_rows - n_selected) / (n_rows * (n_rows - 1.0))
                         _add_noise(rows, first, i + 1, np.sqrt(pairs), noise)
-                    n_selected, first = 0, i + 1
+                    n_selected, first = 0.0, i + 1
             for k in range(n_touched):
                 j = touched[k]
                 gain[r, j] += x[j]

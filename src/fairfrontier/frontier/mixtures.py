@@ -13,7 +13,6 @@ import numpy as np
 from scipy.optimize import linprog
 
 from ..arrays import FloatArray
-from .capacity import find_cutoff
 from .criteria import CriteriaRows
 
 MOST_RULES = 1_000
@@ -26,24 +25,14 @@ SMALL_SHARE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Rows as predictions see them: ``base`` (J,) are the criteria of selecting nobody, by outcomes.
-
-    ``capacity``: the largest share of people that a rule may select, if there is one.
-    """
+    """Rows as predictions see them: ``base`` (J,) are the criteria of selecting nobody, by outcomes."""
 
     rows: CriteriaRows
     base: FloatArray
-    capacity: float | None = None
 
     def chances(self, p: FloatArray) -> FloatArray:
         """Chances (n,) of selection by the rule that is best for weights p (J,), in the order of the rows."""
-        rows = self.rows
-        k = -(rows.vectors @ p)
-        if self.capacity is None:
-            return rows.lower + rows.spread * (k > 0.0)
-        cutoff = find_cutoff(k, rows.mass, self.capacity, rows.lower, rows.spread)
-        found: FloatArray = rows.lower + rows.spread * cutoff.chances(k)
-        return found
+        return self.rows.chances(p)
 
     def criteria(self, chances: FloatArray) -> FloatArray:
         """Predicted criteria (J,) of a rule."""

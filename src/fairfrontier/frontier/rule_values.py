@@ -84,7 +84,7 @@ class RuleValuer:
 
     def __init__(self, rows: CriteriaRows, standing: Standing, n_jobs: int | None = None) -> None:
         self.rows, self.standing, self.n_jobs = rows, standing, n_jobs
-        self._alone = _rows_alone(rows, standing) if rows.alone else None
+        self._alone = _rows_alone(rows, standing) if rows.alone and not np.isfinite(rows.capacity) else None
         shares = standing.shares
         self._products = shares.T @ shares, shares.T @ standing.influence
 
@@ -115,7 +115,7 @@ class RuleValuer:
             self._alone.add(p, sums)
         else:
             s = self.standing
-            sum_rules(p, self.rows, s.decisions, s.shares, s.influence, sums)
+            sum_rules(p, self.rows.cutoffs(p), self.rows, s.decisions, s.shares, s.influence, sums)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def lda_tests(
         )
     warn_of_few_draws(fit, level, len(algorithms.names), capacity)
     if capacity is not None:
-        _warn_above(fit, algorithms, check_capacity(capacity))
+        warn_above(fit, algorithms, check_capacity(capacity))
     drawing, losses = fit.drawing(algorithms.decisions, capacity)
     evidence = lda_evidence(
         drawing,
@@ -121,8 +121,6 @@ def asked_jointly(
         )
     if method != "robust":
         fit.sample.groups.pair(f'The test with method="{method}"')
-    if capacity is not None:
-        fit.sample.groups.pair("The test with a capacity")
     return True
 
 
@@ -182,7 +180,7 @@ def warn_of_few_draws(fit: Fit, alpha: float, n_tests: int, capacity: float | No
         )
 
 
-def _warn_above(fit: Fit, algorithms: Algorithms, capacity: float) -> None:
+def warn_above(fit: Fit, algorithms: Algorithms, capacity: float) -> None:
     """Warn of algorithms that select more people than the capacity allows their alternatives to select."""
     for name, a in zip(algorithms.names, algorithms.decisions, strict=False):
         share = float(np.average(a, weights=fit.sample.weight))

@@ -131,7 +131,7 @@ def alternatives(
     fit = deployment.fit
     _check_test(test, fit, algorithms, capacity)
     if not isinstance(test, LDATest):
-        return _among_groups(deployment, algorithms, int(n), test, held_out=held_out)
+        return _among_groups(deployment, algorithms, int(n), test, held_out=held_out, capacity=capacity)
     labels = fit.sample.groups.pair("The search for alternatives on the frontier")
     halves = _halves(fit, capacity) if held_out else _whole(fit, capacity)
     decisions = algorithms.decisions[0]
@@ -157,7 +157,13 @@ def alternatives(
 
 
 def _among_groups(
-    deployment: Deployment, algorithms: Algorithms, n: int, test: LDAAnswer, *, held_out: bool
+    deployment: Deployment,
+    algorithms: Algorithms,
+    n: int,
+    test: LDAAnswer,
+    *,
+    held_out: bool,
+    capacity: float | None,
 ) -> Alternatives:
     """Search a menu of rules for alternatives for more than two groups."""
     fit, s = deployment.fit, deployment.fit.sample
@@ -166,7 +172,7 @@ def _among_groups(
     weights, menus = -fit.rules.direction(-menu_weights(len(s.groups))), []
     for own, t in zip(rows, predictions, strict=True):
         taken, losses = s.take(own), fit.row_losses.take(own)
-        part = predicted(taken, losses, t, fit.bounds.take(own), rules=fit.rules).rows
+        part = predicted(taken, losses, t, fit.bounds.take(own), rules=fit.rules, capacity=capacity).rows
         seed, draws = fit.seeds.drawing, fit.options.n_boot
         fan, standing = standing_of(part, a[own], folds[own], None)
         menus.append(group_menu(part, fan, standing, weights, n_draws=draws, seed=seed, n_jobs=fit.options.n_jobs))
@@ -183,7 +189,7 @@ def _among_groups(
         test=test,
         n=n,
         evaluated=evaluated,
-        make_rule=AlternativeRules(deployment, None),
+        make_rule=AlternativeRules(deployment, capacity),
     )
 
 

@@ -26,14 +26,14 @@ def direction_forms(rows: CriteriaRows, standing: Standing, directions: FloatArr
     """For directions p (F, J): p'(c* - c) of the best rule by prediction for p (F,), and their covariance (F, F)."""
     covariance = np.zeros((len(directions),) * 2)
     blocks = blocks_of(rows, max(1, BLOCK // len(directions)))
-    gains = np.zeros((len(directions), rows.n_criteria))
+    gains, cutoffs = np.zeros((len(directions), rows.n_criteria)), rows.cutoffs(directions)
     for start, stop in blocks:
-        x, _, which, _ = gains_of_rules(rows, standing, directions, start, stop)
+        x, _, which, _ = gains_of_rules(rows, standing, directions, cutoffs, start=start, stop=stop)
         for j in range(rows.n_criteria):
             gains[:, j] += x[which == j].sum(axis=0)
     value = np.einsum("fj,fj->f", directions, gains)
     for start, stop in blocks:
-        x, share, which, units = gains_of_rules(rows, standing, directions, start, stop)
+        x, share, which, units = gains_of_rules(rows, standing, directions, cutoffs, start=start, stop=stop)
         centred = directions.T[which] * (x - share[:, None] * gains.T[which])
         by_unit = np.add.reduceat(centred, units, axis=0)
         covariance += by_unit.T @ by_unit
@@ -51,11 +51,17 @@ def blocks_of(rows: CriteriaRows, size: int) -> list[tuple[int, int]]:
 
 
 def gains_of_rules(
-    rows: CriteriaRows, standing: Standing, directions: FloatArray, start: int, stop: int
+    rows: CriteriaRows,
+    standing: Standing,
+    directions: FloatArray,
+    cutoffs: FloatArray,
+    *,
+    start: int,
+    stop: int,
 ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """Gains (E, F) of the entries of some units, their shares and criteria (E,), and where each unit begins."""
     first, last = rows.unit_stops[start], rows.unit_stops[stop]
-    selected = rows.vectors[first:last] @ directions.T < 0.0
+    selected = rows.selected(directions, cutoffs, slice(first, last))
     moved = (standing.decisions - rows.lower)[first:last, None] - rows.spread[first:last, None] * selected
     entries = slice(rows.entry_stops[first], rows.entry_stops[last])
     of_row = np.repeat(np.arange(last - first), np.diff(rows.entry_stops[first : last + 1]))

@@ -206,7 +206,7 @@ class _Menu:
         n, m = rows.n_criteria, len(self.directions)
         gains, rates, agreement = np.zeros((m, n)), np.zeros((m, n)), np.zeros(m)
         for r, p in enumerate(self.directions):
-            chances = rows.lower + rows.spread * (rows.vectors @ p < 0.0)
+            chances = rows.chances(p)
             if self.alone:
                 changed = np.bincount(at, rows.which == r, len(a)) > 0.0
                 chances = np.where(changed, chances, a)
@@ -219,9 +219,9 @@ class _Menu:
         """Covariance (D, D) of theta and of the gains of all rules, by criterion: D = K + V + M K."""
         rows, standing, (m, n) = self.rows, self.standing, self.directions.shape
         wide = standing.influence.shape[1]
-        covariance = np.zeros((wide + m * n,) * 2)
+        covariance, cutoffs = np.zeros((wide + m * n,) * 2), rows.cutoffs(self.directions)
         for start, stop in blocks_of(rows, max(1, BLOCK // (m * n))):
-            x, share, which, units = gains_of_rules(rows, standing, self.directions, start, stop)
+            x, share, which, units = gains_of_rules(rows, standing, self.directions, cutoffs, start=start, stop=stop)
             if self.alone:
                 x = np.where(which[:, None] == np.arange(m), x, 0.0)
             centred = x - share[:, None] * gains.T[which]

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...arrays import FloatArray, IntArray
 from ...data.algorithms import Algorithms
+from ...data.checks import check_capacity
 from ...data.criteria import MOST_BY_GROUP
 from ...data.groups import MOST_TOGETHER, MOST_WITH_REFERENCE, check_reference, too_many_together
 from ...data.messages import listed
@@ -18,7 +19,7 @@ from ...frontier.asked import AskedCriteria
 from ...frontier.criteria import STILL, CriteriaRows
 from ...frontier.fan import Aims, by_group
 from ..aware.joint import aware_joint_evidence
-from ..questions import warn_of_few_draws
+from ..questions import warn_above, warn_of_few_draws
 from .evidence import joint_evidence
 from .result import JointLDATests, judge_jointly
 
@@ -27,16 +28,23 @@ N_FOLDS = 5
 
 
 def joint_lda_tests(
-    fit: Fit, algorithms: Algorithms, *, alpha: float | None = None, reference: Label | None = None
+    fit: Fit,
+    algorithms: Algorithms,
+    *,
+    alpha: float | None = None,
+    reference: Label | None = None,
+    capacity: float | None = None,
 ) -> JointLDATests:
     """Test whether algorithms have alternatives in all criteria together; see `FairFrontier.test_lda`."""
     groups = fit.sample.groups
+    if capacity is not None:
+        warn_above(fit, algorithms, check_capacity(capacity))
     code = check_reference(groups.labels, reference, others=fit.sample.left_out)
     if len(groups) > (MOST_TOGETHER if reference is None else MOST_WITH_REFERENCE):
         raise too_many_together(groups.labels, reference)
     aims = by_group(len(groups), code) if fit.asked is None else _aims(fit, fit.asked, code)
     rates: list[FloatArray] = [fit.group_means(a) for a in algorithms.decisions]
-    rows, folds, found = criteria_of(fit), folds_of(fit), []
+    rows, folds, found = criteria_of(fit, capacity), folds_of(fit), []
     if fit.asked is not None:
         _check_rates(fit, rows, aims, algorithms)
     for a in algorithms.decisions:
@@ -51,7 +59,7 @@ def joint_lda_tests(
             n_jobs=fit.options.n_jobs,
         )
         found.append(evidence)
-    if fit.rules.sees_group:
+    if fit.rules.sees_group and capacity is None:  # with a capacity the groups compete for places: no flat edges
         warn_of_few_draws(fit, fit.level(alpha), len(algorithms.names))
         found = aware_joint_evidence(fit, rows, algorithms.decisions, found, folds, code)
     return judge_jointly(
@@ -62,16 +70,18 @@ def joint_lda_tests(
         reference=reference,
         alpha=fit.level(alpha),
         bounded=fit.bounded,
+        capacity=capacity,
+        rules=fit.rules.name,
         criteria=fit.criteria,
         errors=fit.loss.name == "classification",
     )
 
 
-def criteria_of(fit: Fit) -> CriteriaRows:
-    """The rows of all repetitions with the criteria that are compared."""
+def criteria_of(fit: Fit, capacity: float | None = None) -> CriteriaRows:
+    """The rows of all repetitions with the criteria that are compared, and a capacity if there is one."""
     t = fit.nuisance.predictions
     if fit.asked is None:
-        return predicted(fit.sample, fit.row_losses, t, fit.bounds, rules=fit.rules).rows
+        return predicted(fit.sample, fit.row_losses, t, fit.bounds, rules=fit.rules, capacity=capacity).rows
     return fit.asked.rows(fit.sample, fit.row_losses, t, fit.bounds.lower, fit.bounds.upper)
 
 

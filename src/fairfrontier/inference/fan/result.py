@@ -14,6 +14,7 @@ from ...data.criteria import USUAL, Criteria
 from ...data.number_formats import confidence_text
 from ...data.reading import Label
 from ...data.result import PlainDict, labels, plain_items
+from ...frontier.rule_class import RulesName
 from ..aware.groups import SEEING, group_sentences
 from ..lda.answer import LDAAnswer, LDAAnswers, gains_in_words
 from ..lda.evidence import Method
@@ -51,6 +52,7 @@ class JointLDATest(LDAAnswer):
     tested_together: int = 1
     bounded: bool = False
     capacity: float | None = None
+    rules: RulesName = "group-blind"
     criteria: Criteria = USUAL
     errors: bool = True
 
@@ -171,6 +173,8 @@ class JointLDATest(LDAAnswer):
             "question": self.question,
             "criteria": self.criteria.describe(),
             "bounded": self.bounded,
+            "capacity": self.capacity,
+            "rules": self.rules,
             "better_for": labels(self.better_for),
             "gain_bound": self.gain_bound,
             "evidence": self.evidence.to_dict() | {"witness": None},
@@ -225,7 +229,8 @@ class JointLDATest(LDAAnswer):
         e = self.evidence
         return [
             f"Risks: {self._listed(self.risk)}; range {self.range:.4f}.",
-            *([SEEING] if e.by_group else []),
+            *([f"Alternatives are limited: {limits}."] if (limits := self.limits) else []),
+            *([SEEING] if self.rules == "group-aware" else []),
             *group_sentences(e.by_group),
             f"Test (robust, no group worse off and no {self.aim} wider): p-value "
             f"{self._adjusted_text(self.p_value, self.p_value_adjusted)}{self._tested()}",
@@ -363,6 +368,8 @@ def judge_jointly(
     reference: Label | None,
     alpha: float,
     bounded: bool,
+    capacity: float | None = None,
+    rules: RulesName = "group-blind",
     criteria: Criteria,
     errors: bool,
 ) -> JointLDATests:
@@ -381,6 +388,8 @@ def judge_jointly(
                 p,
                 len(found),
                 bounded,
+                capacity=capacity,
+                rules=rules,
                 criteria=criteria,
                 errors=errors,
             )

@@ -115,7 +115,7 @@ def choose_witness(
         return found
     chances = rows.lower.copy()
     for p, share in zip(found.directions, found.shares, strict=True):
-        chances += share * rows.spread * (rows.vectors @ p < 0.0)
+        chances += share * (rows.chances(p) - rows.lower)
     risk, rates = by_group(rows.by_person(chances))
     return replace(found, risk=risk, selection_rate=rates)
 
