@@ -70,6 +70,8 @@ class CriteriaRows(NamedTuple):
     def selected(self, directions: FloatArray, cutoffs: FloatArray, rows: slice = slice(None)) -> FloatArray:
         """With which chance the rules of directions (R, J) with these cut-offs (R, 3) select some rows: (n, R)."""
         k = -(self.vectors[rows] @ directions.T)
+        if not cutoffs.any():
+            return (k > 0.0).astype(np.float64)
         value, chance, slack = cutoffs.T
         found: FloatArray = np.where(k > value + slack, 1.0, np.where(k >= value - slack, chance, 0.0))
         return found
