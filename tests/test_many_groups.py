@@ -693,7 +693,7 @@ def test_every_public_name_is_either_planar_or_for_any_number_of_groups():
     public -= {name for name in public if name.startswith("set_") and name.endswith("_request")}
     planar = {name.split(" ")[0] for name in PLANAR}
     assert planar & ANY_NUMBER == {"test_lda"}  # with two groups only: some methods, known risks
-    assert public == planar | ANY_NUMBER
+    assert public == planar | ANY_NUMBER | {"trade_off"}  # of two groups, in fits with accuracy="overall" alone
 
 
 def test_the_error_lists_at_most_eight_groups():
