@@ -636,6 +636,7 @@ ANY_NUMBER = {
     "fit_",
     "risks",
     "summary",
+    "usual_figures",
     "sample_",
     "groups_",
     "n_obs_",
