@@ -276,10 +276,16 @@ def test_what_needs_the_plane_of_two_risks_is_refused():
     refused("bad-option", "other criteria: fairness='selection-ratio', accuracy='overall'", ff.test_group_skew)
     refused("bad-option", "other criteria", lambda: ff.distance_to_fairest(a))
     refused("bad-option", "A test of risk pairs", lambda: ff.test_lda(risks=[0.2, 0.2]))
+    refused("bad-option", "A list of alternatives", lambda: ff.alternatives(a))
+    refused("bad-option", "A rule by weights", lambda: ff.rule("utilitarian"))
+    refused("bad-option", "The cost of a ban", ff.cost_of_ban)
+    assert f"Question    {ff.test_lda(a).question}" in ff.summary()
     refused("bad-option", "is the robust one without a capacity", lambda: ff.test_lda(a, capacity=0.3))
     refused("bad-option", "is the robust one", lambda: ff.test_lda(a, method="sharp"))
     three, X, _, _ = fitted(3, fairness="selection-ratio", accuracy="overall")
     refused("bad-option", "leave `reference` out", lambda: three.test_lda(a, reference="a"))
+    refused("bad-option", "A test of all pairs", lambda: three.pairs().test_lda(a))
+    assert "Question    " in three.summary()
     assert fitted(3, fairness="selection-rate")[0].test_lda(a, reference="a").reference == "a"
     codes = np.arange(N) % 4
     X, y, _ = people(2)

@@ -953,6 +953,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         >>> rule.predict(X.head())
         array([1, 0, 1, 1, 1])
         """
+        self.fit_.risks_only("A rule by weights of the groups")
         return self._rules().rule(weights, direction=direction, capacity=capacity, lower=lower, upper=upper)
 
     def alternatives(
@@ -1007,6 +1008,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         True
         """
         fit, algorithms = self._ask(decisions, None, randomised, threshold)
+        fit.risks_only("A list of alternatives")
         check_sought(fit, algorithms, n)
         jointly = questions.asked_jointly(fit, method="robust", directions=None, kinks=True, capacity=capacity)
         if test is None and jointly:
@@ -1226,6 +1228,7 @@ class Pairs(Mapping[tuple[Label, Label], FairFrontier]):
 
         Parameters are those of `FairFrontier.test_lda`; the method is "robust".
         """
+        next(iter(self.values())).fit_.risks_only("A test of all pairs")
         asked = {
             pair: questions.algorithms_of(ff.fit_, Asked(decisions, None, randomised, threshold))
             for pair, ff in self.items()

@@ -41,6 +41,9 @@ def summary_text(ff: FairFrontier, ban: bool | None = None) -> str:
         "",
     ]
     quality = ["", "Learner quality, out of fold", *_quality(ff), *_candidates(ff)]
+    if ff.fit_.asked is not None:
+        question = ff.fit_.criteria.question(len(ff.groups_), errors=ff.loss_.name == "classification")
+        return "\n".join([*data, f"Question    {question}", *quality])
     if len(ff.groups_) != 2:
         return "\n".join([*data, *_points(ff), "", OF_PAIRS, *_ban(ff, ban), *quality])
     frontier = [
