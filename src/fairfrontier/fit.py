@@ -615,9 +615,7 @@ def predicted(
         lower=bounds.lower,
         upper=bounds.upper,
     )
-    if capacity is not None:
-        rows = rows._replace(capacity=capacity)
-    return Predicted(rows, rows.by_criterion(rows.base))
+    return Predicted(rows.within(capacity), rows.by_criterion(rows.base))
 
 
 def _cross_fit(

@@ -55,6 +55,10 @@ class CriteriaRows(NamedTuple):
         """Whether every row is a unit of its own and contributes to one criterion."""
         return bool((np.diff(self.unit_stops) == 1).all() and (np.diff(self.entry_stops) == 1).all())
 
+    def within(self, capacity: float | None) -> CriteriaRows:
+        """Return the rows with a capacity of the rules, if there is one."""
+        return self if capacity is None else self._replace(capacity=capacity)
+
     def cutoffs(self, directions: FloatArray) -> FloatArray:
         """Where the rules of ``directions`` (R, J) begin to select: value, chance of those at it and its width (R, 3).
 
