@@ -72,7 +72,9 @@ def compare(name, seed=0, learner="factored-logit"):
     ).fit(X, y, sensitive_features=group)
     curve, lines, decisions = ff.trade_off(), {}, {}
     for model, decide in learned.items():
-        a = np.clip(np.asarray(decide(X, group), dtype=float), 0.0, 1.0)  # mixtures of weights that sum to one by rounding
+        a = np.clip(
+            np.asarray(decide(X, group), dtype=float), 0.0, 1.0
+        )  # mixtures of weights that sum to one by rounding
         risk = float(np.mean(np.where(y == 1, 1.0 - a, a)))
         rates = [a[group == label].mean() for label in ff.groups_]
         gap = float(rates[0] - rates[1])
