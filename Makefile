@@ -56,9 +56,10 @@ browser:
 kernels: $(READY)
 	@cd tests && ../$(BIN)/python -m support.compiled
 
+# Three processes on two cores: some tests wait for others' processes.
 test: browser $(READY)
 	@$(MAKE) --no-print-directory -j 2 lint kernels
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow"
+	@$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not slow"
 
 docs: $(READY)
 	@$(BIN)/python -m sphinx -q -W --keep-going -n -b html docs docs-output

@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
 
 @dataclass(frozen=True, slots=True)
 class Interface:
@@ -35,7 +33,9 @@ COMMAND_LINE = Interface("--", " ")
 def shown(value: object, longest: int = 200) -> str:
     """Return the `repr` of a value, cut if it is long; of a number or text of numpy that of its plain value."""
     try:
-        text = repr(value.item() if isinstance(value, np.generic) else value)
+        # numpy need not be loaded for it: what it makes says so itself
+        plain = type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0
+        text = repr(value.item() if plain else value)  # type: ignore[attr-defined]
     except ValueError:  # an integer of more digits than Python writes
         return "a number of thousands of digits"
     return text if len(text) <= longest else f"{text[:longest]} ..."

@@ -106,7 +106,8 @@ def sequence(ff: FairFrontier, a: FloatArray, figures: UsualFigures, test: LDATe
 
 
 def _disparity(figures: UsualFigures) -> str:
-    table, alpha = figures.table.drop(index=figures.reference), figures.alpha
+    alpha, base = figures.alpha, figures.groups.index(figures.reference)
+    table = figures.table.iloc[[k for k in range(len(figures.groups)) if k != base]]
     found = []
     for label, row in table.iterrows():
         size = min(float(row["rows"]) * rate for rate in (row["selection rate"], 1.0 - row["selection rate"]))
