@@ -2,6 +2,7 @@
 
 from math import acos, pi, sqrt
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -142,8 +143,12 @@ def test_three_groups():
     assert found.cost.shape == (7, 3)
     np.testing.assert_allclose(np.diag(found.cost[:3]), 0.0, atol=1e-12)
     assert found.curve is None
-    with pytest.raises(InputError, match="two groups"):
-        found.plot()
+    axes = found.plot()
+    assert [text.get_text() for text in axes.get_yticklabels()] == list(found.names)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["group 2", "group 1", "group 0"]
+    drawn = np.array([bar.lines[0].get_xdata() for bar in axes.containers]).T
+    np.testing.assert_array_equal(drawn, found.cost)
+    plt.close(axes.figure)
     assert len(found.summary().splitlines()) == 12
     assert "Between the two fairest points: group 2" in found.summary()
 

@@ -14,7 +14,7 @@ from ...data.notebook import BLUE, GREEN, Picture
 from ...data.number_formats import confidence_text
 from ...data.reading import Label
 from ...data.result import ExplainedResult, PlainDict, axes_of, labels, plain_items
-from ...errors import InputError, MissingDependencyError
+from ...errors import MissingDependencyError
 from ..lda.witness import critical
 from .estimates import FAIREST, POPULATION, Curve, Side
 
@@ -196,24 +196,42 @@ class BanCost(ExplainedResult):
         return f"{where}: {costs}; in the gap {self.gap_change[j]:+.4f} ({low:+.4f} to {high:+.4f})."
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the cost over all weights of the first group with its band; for two groups. Returns the axes."""
-        curve = self.curve
-        if curve is None:
-            raise InputError("one-group", "The curve over weights is one of two groups: ask `pair(...)` of the fit.")
+        """Draw the cost over all weights of two groups with its band, or that of each group at each point.
+
+        Returns the axes.
+        """
         try:
             import matplotlib.pyplot as plt
         except ImportError as error:
             raise MissingDependencyError("`plot` needs matplotlib, which is not installed.") from error
         if ax is None:
             _, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+        if self.curve is None:
+            self._plot_points(ax)
+        else:
+            self._plot_curve(ax, self.curve)
+        ax.legend(frameon=False)
+        return ax
+
+    def _plot_curve(self, ax: Any, curve: pd.DataFrame) -> None:
         w = curve.iloc[:, 0]
         ax.fill_between(w, curve["low"], curve["high"], alpha=0.25, linewidth=0, label=confidence_text(self.alpha))
         ax.plot(w, curve["cost"], linewidth=2.0, label="cost of the ban (estimate)")
         ax.axhline(0.0, color="0.4", linewidth=1.0)
         ax.set_xlabel(f"weight of group {self.groups[0]} (the rest is that of group {self.groups[1]})")
         ax.set_ylabel("rise of the weighted risk")
-        ax.legend(frameon=False)
-        return ax
+
+    def _plot_points(self, ax: Any) -> None:
+        """One line per point, on it every group with its interval; all of them hold together."""
+        rows = np.arange(len(self.names))[::-1]
+        for g, label in enumerate(self.groups):
+            low, high = self.intervals[:, g].T
+            apart = rows + 0.5 * (0.5 - (g + 0.5) / len(self.groups))
+            reach = [self.cost[:, g] - low, high - self.cost[:, g]]
+            ax.errorbar(self.cost[:, g], apart, xerr=reach, fmt="o", markersize=4.0, label=f"group {label}")
+        ax.axvline(0.0, color="0.4", linewidth=1.0)
+        ax.set_yticks(rows, self.names)
+        ax.set_xlabel(f"rise of the risk ({confidence_text(self.alpha)})")
 
 
 def gap_bounds(without: FloatArray, seeing: FloatArray, reach: FloatArray) -> FloatArray:
