@@ -210,7 +210,6 @@ class BanCost(ExplainedResult):
             self._plot_points(ax)
         else:
             self._plot_curve(ax, self.curve)
-        ax.legend(frameon=False)
         return ax
 
     def _plot_curve(self, ax: Any, curve: pd.DataFrame) -> None:
@@ -220,6 +219,7 @@ class BanCost(ExplainedResult):
         ax.axhline(0.0, color="0.4", linewidth=1.0)
         ax.set_xlabel(f"weight of group {self.groups[0]} (the rest is that of group {self.groups[1]})")
         ax.set_ylabel("rise of the weighted risk")
+        ax.legend(frameon=False)
 
     def _plot_points(self, ax: Any) -> None:
         """One line per point, on it every group with its interval; all of them hold together."""
@@ -231,7 +231,8 @@ class BanCost(ExplainedResult):
             ax.errorbar(self.cost[:, g], apart, xerr=reach, fmt="o", markersize=4.0, label=f"group {label}")
         ax.axvline(0.0, color="0.4", linewidth=1.0)
         ax.set_yticks(rows, self.names)
-        ax.set_xlabel(f"rise of the risk ({confidence_text(self.alpha)})")
+        ax.set_xlabel(f"rise of the risk by the ban, with its interval ({confidence_text(self.alpha)})")
+        ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(self.groups))
 
 
 def gap_bounds(without: FloatArray, seeing: FloatArray, reach: FloatArray) -> FloatArray:
