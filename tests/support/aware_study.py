@@ -60,7 +60,7 @@ def replicate(replication, n, design):
     """Test all cases on one sample with one kind of predictions (the design)."""
     rng = np.random.default_rng([23, replication])
     x, y, group, t = draw(n, rng)
-    ff = FairFrontier(learner=LogisticRegression(), rules="group-aware", n_rep=1, n_boot=199, random_state=replication)
+    ff = FairFrontier(learner=LogisticRegression(), rules="group-aware", n_boot=199, random_state=replication)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ff.fit(x, y, sensitive_features=group, external_nuisance=t + 0.25 if design == "distorted" else None)

@@ -64,7 +64,7 @@ def replicate(replication, n, design):
     y = (rng.random(n) < chance[np.arange(n), 1 - group]).astype(int)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ff = FairFrontier(learner=PLAIN, n_rep=1, n_boot=199, random_state=replication)
+        ff = FairFrontier(learner=PLAIN, n_boot=199, random_state=replication)
         found = ff.fit(x, y, sensitive_features=group).cost_of_ban()
     names, without, seeing = truth(design)
     cost, gap = without - seeing, np.ptp(without, axis=1) - np.ptp(seeing, axis=1)
