@@ -11,12 +11,11 @@ import pandas as pd
 from ...arrays import FloatArray
 from ...data.checks import check_alpha
 from ...data.criteria import USUAL, Criteria
-from ...data.number_formats import confidence_text
 from ...data.reading import Label
 from ...data.result import PlainDict, labels, plain_items
 from ...frontier.rule_class import RulesName
 from ..aware.groups import SEEING, group_sentences
-from ..lda.answer import LDAAnswer, LDAAnswers, gains_in_words
+from ..lda.answer import LDAAnswer, LDAAnswers, alternative_in_words
 from ..lda.evidence import Method
 from ..p_values import holm
 from .evidence import JointEvidence
@@ -320,19 +319,8 @@ class JointLDATest(LDAAnswer):
 
 
 def _describe(w: JointWitness, names: Sequence[str], alpha: float) -> str:
-    kind = (
-        f"{w.shares[0]:.0%} of the decisions about group {w.changed} by a rule learned for it, all else as now"
-        if w.changed is not None
-        else "one rule"
-        if len(w.shares) == 1
-        else f"a lottery between {len(w.shares)} rules"
-    )
-    clear = "all bounds clear zero" if w.changed is None else "the bounds of what changes clear zero"
-    return (
-        f"An alternative, {kind}. {gains_in_words(w, w.gain, names, alpha, clear)} With "
-        f"{confidence_text(alpha)} confidence the bounds of all rules that might have been chosen hold together. The "
-        "estimated gains tend to be overstated, as this rule was chosen, and is shown, because of the same rows."
-    )
+    lottery = f"a lottery between {len(w.shares)} rules"
+    return alternative_in_words(w, w.gain, names, alpha, lottery=lottery, clear="all bounds clear zero")
 
 
 class JointLDATests(LDAAnswers[JointLDATest]):

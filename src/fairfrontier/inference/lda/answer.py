@@ -195,6 +195,25 @@ def gains_in_words(
     return f"Gains: {gains}; {status}."
 
 
+def alternative_in_words(
+    found: Alternative, gain: FloatArray, names: Sequence[str], alpha: float, *, lottery: str, clear: str
+) -> str:
+    """What an alternative is, its gains, and what holds of them; ``lottery``: how one between rules is called."""
+    kind = (
+        f"{found.shares[0]:.0%} of the decisions about group {found.changed} by a rule learned for it, all else as now"
+        if found.changed is not None
+        else "one rule"
+        if len(found.shares) == 1
+        else lottery
+    )
+    clear = clear if found.changed is None else "the bounds of what changes clear zero"
+    return (
+        f"An alternative, {kind}. {gains_in_words(found, gain, names, alpha, clear)} With {confidence_text(alpha)} "
+        "confidence the bounds of all rules that might have been chosen hold together. The estimated gains tend to be "
+        "overstated, as this rule was chosen, and is shown, because of the same rows."
+    )
+
+
 A = TypeVar("A", bound=LDAAnswer)
 
 

@@ -12,13 +12,12 @@ from ...arrays import FloatArray
 from ...data.checks import check_level
 from ...data.criteria import USUAL
 from ...data.notebook import COLOURS, GREEN, ORANGE, Picture
-from ...data.number_formats import confidence_text
 from ...data.reading import Label
 from ...data.result import PlainDict, axes_of, labels, plain_items
 from ...frontier.rule_class import RulesName
 from ..aware.groups import GroupTest, group_sentences
 from ..p_values import critical_value, critical_value_error, holm
-from .answer import LDAAnswer, LDAAnswers, gains_in_words
+from .answer import LDAAnswer, LDAAnswers, alternative_in_words
 from .evidence import Evidence, Method
 from .learner_check import LearnerCheck
 from .witness import Witness, selection_ratio
@@ -297,18 +296,10 @@ class LDATest(LDAAnswer):
 
 def _describe(w: Witness, groups: tuple[Label, Label], alpha: float) -> list[str]:
     names = (f"group {groups[0]}", f"group {groups[1]}", "the gap")
-    kind = (
-        f"{w.shares[0]:.0%} of the decisions about group {w.changed} by a rule learned for it, all else as now"
-        if w.changed is not None
-        else "one rule"
-        if len(w.shares) == 1
-        else f"a lottery between two rules ({w.shares[0]:.0%} and {w.shares[1]:.0%})"
-    )
-    clear = "all three bounds clear zero" if w.changed is None else "the bounds of what changes clear zero"
+    lottery = " and ".join(f"{share:.0%}" for share in w.shares)
+    lottery = f"a lottery between two rules ({lottery})"
     return [
-        f"An alternative, {kind}. {gains_in_words(w, w.gain, names, alpha, clear)} With {confidence_text(alpha)} "
-        "confidence the bounds of all rules that might have been chosen hold together. The estimated gains tend to be "
-        "overstated, as this rule was chosen, and is shown, because of the same rows.",
+        alternative_in_words(w, w.gain, names, alpha, lottery=lottery, clear="all three bounds clear zero"),
         _rates("The alternative", w.selection_rate, groups),
     ]
 

@@ -149,7 +149,9 @@ class Alternative(Result):
 
     __slots__ = ()
 
+    shares: FloatArray
     selection_rate: FloatArray
+    changed: Label | None
 
     def lower_bounds(self, alpha: float) -> FloatArray:
         """Lower confidence bounds for all gains together, of level 1 - alpha: risks first, then what must not grow."""
