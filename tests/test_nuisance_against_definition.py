@@ -1,5 +1,7 @@
 """Folds, cross-fitting and its quality figures against plain transcriptions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,7 +30,7 @@ def make(n=300, seed=0, **options):
 
 
 @pytest.mark.parametrize("n_folds", [2, 5, 7])
-def test_stratified_folds_are_balanced_in_every_stratum(n_folds):
+def test_stratified_folds_are_balanced_by_group(n_folds):
     sample, _ = make(203)
     folds = make_folds(sample, n_folds, 2, np.random.default_rng(0))
     assert folds.shape == (2, 203)
@@ -36,10 +38,21 @@ def test_stratified_folds_are_balanced_in_every_stratum(n_folds):
     for row in folds:
         assert sorted(set(row)) == list(range(1, n_folds + 1))
         strata = [np.ones(203, bool), (sample.group == 0), (sample.group == 1)]
-        strata += [g & (sample.y == v) for g in strata[1:] for v in (0, 1)]
         for stratum in strata:
             counts = [int(np.sum(stratum & (row == k))) for k in range(1, n_folds + 1)]
             assert max(counts) - min(counts) <= 1
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("scheme", ["stratified", "independent", "sequential"])
+def test_outcomes_do_not_choose_the_folds(scheme, clustered):
+    """A fold whose outcomes are balanced would tell a learner from the others what to expect of it."""
+    clusters = np.random.default_rng(1).integers(0, 60, 300) if clustered else None
+    sample, _ = make(clusters=clusters)
+    other = replace(sample, y=1.0 - sample.y[::-1])
+    one, two = (make_folds(each, 5, 2, np.random.default_rng(0), scheme) for each in (sample, other))
+    assert not np.array_equal(sample.y, other.y)
+    np.testing.assert_array_equal(one, two)
 
 
 def test_independent_folds_are_independent_draws():

@@ -124,7 +124,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         Groups to put together, such as ``{"Other": ["A", "B"]}``, before groups are chosen; counted in
         ``sample_.merged``.
     folds : None, "independent", "sequential" or integer array, optional
-        None: stratified by group and binary outcome. "independent": each row's fold drawn by itself. "sequential": a
+        None: balanced by group, whatever the outcomes. "independent": each row's fold drawn by itself. "sequential": a
         fold learns only from the folds before it, and the first fifth of the folds is used for learning only; the
         robust test for alternatives is then proven for any learner, with less power.
     copies : {"auto", "keep-together", "ignore"}

@@ -23,7 +23,9 @@ from fairfrontier import FairFrontier
 from fairfrontier.bootstrap.draws import DrawingContext
 from fairfrontier.data.sample import make_sample
 from fairfrontier.datasets import make_liu_molinari
-from fairfrontier.frontier.support import Scores, build_support_function, make_scores, stack_repetitions
+from fairfrontier.frontier.criteria import risk_rows
+from fairfrontier.frontier.support import Scores, build_support_function, make_scores
+from fairfrontier.inference.fan.robust import fan_test
 from fairfrontier.inference.lda.evidence import lda_evidence
 from fairfrontier.inference.lda.sequential import sequential_tests
 from fairfrontier.learning.cross_fitting import cross_fit
@@ -34,7 +36,7 @@ from support.study_store import KEYS, run_replications
 N_BOOT = 199
 N_REP = 3
 FIXED = np.empty((0, 2))
-COLUMNS = ("robust, 1", "sharp, 1", f"robust, {N_REP}", f"sharp, {N_REP}", "sequential, 5", "sequential, 10")
+COLUMNS = ("robust, 1", "sharp, 1", f"robust, {N_REP}", "sequential, 5", "sequential, 10")
 """P-values of a line: with one repetition and with three, and in the proven mode with 5 and 10 folds."""
 
 
@@ -257,16 +259,19 @@ SLOW = ("factored-boosting", "auto")
 # --- tests ----------------------------------------------------------------------------------------------------
 
 
-def p_values(people, predictions, n_folds, seed):
-    """Robust and sharp p-values with predictions (n_rep, n, 2)."""
-    dl = 1.0 - 2.0 * people.y
-    scores = [
-        make_scores(people.y, dl, t, people.group, np.ones(len(dl)), clusters=people.clusters) for t in predictions
-    ]
-    function = build_support_function(stack_repetitions(scores))
+def p_values(people, predictions, folds, seed):
+    """Robust p-values with predictions (n_rep, n, 2) out of ``folds`` (n,); sharp ones, too, of one repetition."""
+    dl, weight = 1.0 - 2.0 * people.y, np.ones(len(people.y))
+    if len(predictions) > 1:
+        t = np.concatenate(predictions)
+        rows = risk_rows(people.y, dl, t, people.group, weight, clusters=people.clusters)
+        return {"robust": fan_test(rows, people.decisions, folds, smallest=1.0 / (1 + N_BOOT)).p_value}
+    function = build_support_function(
+        make_scores(people.y, dl, predictions[0], people.group, weight, clusters=people.clusters)
+    )
     context = DrawingContext(function, N_BOOT, np.random.SeedSequence(seed), 1)
-    losses = function.scores.repeated((people.y + people.decisions * dl)[None])
-    found = lda_evidence(context, losses, FIXED, method="sharp", n_folds=n_folds)[0]
+    losses = (people.y + people.decisions * dl)[None]
+    found = lda_evidence(context, losses, FIXED, method="sharp")[0]
     return {"robust": found.robust_p_value, "sharp": found.p_value}
 
 
@@ -293,7 +298,7 @@ def one_sample(number, n, design):
         found = {
             f"{kind}, {n_rep}": p
             for n_rep in (1, N_REP)
-            for kind, p in p_values(people, predictions[:n_rep], int(n_folds), seed).items()
+            for kind, p in p_values(people, predictions[:n_rep], folds[0], seed).items()
         }
     return pd.DataFrame([line | found])
 
@@ -307,7 +312,9 @@ def with_package(people, learner, n_folds, seed):
         ff.fit(people.X, people.y.astype(int), sensitive_features=labels, clusters=people.clusters)
     t = ff.nuisance_.predictions
     return {
-        f"{kind}, {n_rep}": p for n_rep in (1, len(t)) for kind, p in p_values(people, t[:n_rep], n_folds, seed).items()
+        f"{kind}, {n_rep}": p
+        for n_rep in (1, len(t))
+        for kind, p in p_values(people, t[:n_rep], ff.nuisance_.folds[0], seed).items()
     }
 
 
@@ -326,8 +333,9 @@ def power_sample(number, n, design):
     people, seed = flipped(n, rng), int(rng.integers(2**31))
     learner = FAST[design.split(" | ")[1]]
     z = (1.0 - 2.0 * people.y)[:, None] * (people.group[:, None] == np.arange(2))
-    t = np.array([learner(people, z, fold) for fold in folds_of(people, 5, N_REP, rng)])
-    found = {f"robust, {n_rep}": p_values(people, t[:n_rep], 5, seed)["robust"] for n_rep in (1, N_REP)}
+    folds = folds_of(people, 5, N_REP, rng)
+    t = np.array([learner(people, z, fold) for fold in folds])
+    found = {f"robust, {n_rep}": p_values(people, t[:n_rep], folds[0], seed)["robust"] for n_rep in (1, N_REP)}
     for n_folds in (5, 10):
         found[f"sequential, {n_folds}"] = sequential_p_value(people, learner, n_folds, rng)
     return pd.DataFrame([dict(zip(KEYS, (number, n, design), strict=True)) | found])
@@ -341,7 +349,7 @@ def published_sample(number, n, design):
     sample, seed = make_sample(X, y, group), int(rng.integers(2**31))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        t = cross_fit(sample, 1.0 - 2.0 * y, "factored-logit", n_rep=N_REP, random_state=seed).predictions
+        learned = cross_fit(sample, 1.0 - 2.0 * y, "factored-logit", n_rep=N_REP, random_state=seed)
     in_r, in_b = lda_study.success_probabilities(X, name)
     algorithms = {
         "lottery": lda_study.status_quo(name).predict_proba(X)[:, 1],
@@ -351,7 +359,8 @@ def published_sample(number, n, design):
     for algorithm, decisions in algorithms.items():
         people = People(X.to_numpy(), np.zeros(n, dtype=np.intp), sample.group, y * 1.0, decisions * 1.0)
         for n_rep in (1, N_REP):
-            found[f"{algorithm}, {n_rep}"] = p_values(people, t[:n_rep], 5, seed)["robust"]
+            t = learned.predictions[:n_rep]
+            found[f"{algorithm}, {n_rep}"] = p_values(people, t, learned.folds[0], seed)["robust"]
         for n_folds in (5, 10):
             found[f"{algorithm}, sequential, {n_folds}"] = sequential_p_value(people, logit, n_folds, rng)
     return pd.DataFrame([dict(zip(KEYS, (number, n, design), strict=True)) | found])

@@ -55,6 +55,11 @@ class CriteriaRows(NamedTuple):
         """Whether every row is a unit of its own and contributes to one criterion."""
         return bool((np.diff(self.unit_stops) == 1).all() and (np.diff(self.entry_stops) == 1).all())
 
+    @property
+    def limited(self) -> bool:
+        """Whether rules are limited by a capacity, or by bounds on the chance of selection."""
+        return bool(np.isfinite(self.capacity) or (self.lower != 0.0).any() or (self.spread != 1.0).any())
+
     def within(self, capacity: float | None) -> CriteriaRows:
         """Return the rows with a capacity of the rules, if there is one."""
         return self if capacity is None else self._replace(capacity=capacity)

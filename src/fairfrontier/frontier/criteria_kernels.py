@@ -5,6 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+ROUNDING = 1e-12
+"""Variance of a person's chances of selection up to which repetitions agree."""
+N_BINS = 128
+"""Margins that are tried, evenly spaced up to the largest score."""
+
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
 def sum_selected(p, stops, vectors, columns, out):  # type: ignore[no-untyped-def]
@@ -26,26 +31,31 @@ def sum_selected(p, stops, vectors, columns, out):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def sum_rules(p, cutoffs, rows, decisions, shares, influence, sums):  # type: ignore[no-untyped-def]
+def sum_rules(p, cutoffs, margins, rows, decisions, shares, influence, sums):  # type: ignore[no-untyped-def]
     """Add up over units, for each rule, its gains x and their products with themselves, shares and influences.
 
-    The rows of a person are those of the repetitions: they disagree if the rule selects some of them.
+    Rows whose score is within the margin of a rule keep the algorithm's decision. The rows of a person are those of the
+    repetitions: they disagree if the rule selects them with different chances.
     """
     gain, predicted, second, with_shares, cross, disagreement = sums
     n_criteria, n_theta = p.shape[1], influence.shape[1]
     x, noise, touched = np.zeros(n_criteria), np.zeros(n_criteria), np.empty(n_criteria, dtype=np.intp)
     for r in range(p.shape[0]):
         for u in range(rows.unit_stops.shape[0] - 1):
-            n_touched, n_selected, first, noisy = 0, 0.0, rows.unit_stops[u], False
+            n_touched, first, noisy, sum_chances, sum_squares = 0, rows.unit_stops[u], False, 0.0, 0.0
             for i in range(rows.unit_stops[u], rows.unit_stops[u + 1]):
                 score = 0.0
                 for j in range(n_criteria):
                     score += p[r, j] * rows.vectors[i, j]
-                moved = decisions[i] - rows.lower[i]
-                if score <= cutoffs[r, 2] - cutoffs[r, 0]:
-                    chance = 1.0 if score < -cutoffs[r, 0] - cutoffs[r, 2] else cutoffs[r, 1]
-                    moved -= chance * rows.spread[i]
-                    n_selected += chance
+                if margins[r] > 0.0 and -margins[r] <= score <= margins[r]:
+                    moved, chance = 0.0, decisions[i]
+                else:
+                    moved, chance = decisions[i] - rows.lower[i], 0.0
+                    if score <= cutoffs[r, 2] - cutoffs[r, 0]:
+                        chance = 1.0 if score < -cutoffs[r, 0] - cutoffs[r, 2] else cutoffs[r, 1]
+                        moved -= chance * rows.spread[i]
+                sum_chances += chance
+                sum_squares += chance * chance
                 if moved != 0.0:
                     for j in range(n_criteria):
                         predicted[r, j] += rows.mass[i] * rows.vectors[i, j] * moved
@@ -61,11 +71,12 @@ def sum_rules(p, cutoffs, rows, decisions, shares, influence, sums):  # type: ig
                         x[j] += rows.change[e] * moved
                 if i + 1 == rows.unit_stops[u + 1] or rows.row[i + 1] != rows.row[i]:
                     n_rows = i + 1 - first
-                    if n_rows > 1 and 0.0 < n_selected < n_rows:
+                    # twice the variance of the chances: of chances 0 and 1 the share of pairs that disagree
+                    apart = sum_squares - sum_chances * sum_chances / n_rows
+                    if n_rows > 1 and apart > ROUNDING * n_rows:
                         noisy = True
-                        pairs = 2.0 * n_selected * (n_rows - n_selected) / (n_rows * (n_rows - 1.0))
-                        _add_noise(rows, first, i + 1, np.sqrt(pairs), noise)
-                    n_selected, first = 0.0, i + 1
+                        _add_noise(rows, first, i + 1, np.sqrt(2.0 * apart / (n_rows - 1.0)), noise)
+                    sum_chances, sum_squares, first = 0.0, 0.0, i + 1
             for k in range(n_touched):
                 j = touched[k]
                 gain[r, j] += x[j]
@@ -88,3 +99,37 @@ def _add_noise(rows, start, stop, root, noise):  # type: ignore[no-untyped-def]
     for i in range(start, stop):
         for e in range(rows.entry_stops[i], rows.entry_stops[i + 1]):
             noise[rows.which[e]] += root * rows.spread[i] * rows.change[e]
+
+
+@njit(cache=True, nogil=True)
+def find_margins(p, rows, decisions, margins):  # type: ignore[no-untyped-def]
+    """Find the margin of each rule beyond which its changes of the decisions have the largest predicted t.
+
+    A change d of the decision about row i gains |score d| and has a variance in proportion to d^2, both by the
+    predictions alone; t is the sum of the gains over the root of that of the variances.
+    """
+    gains, variances = np.empty(N_BINS), np.empty(N_BINS)
+    scores = np.empty(len(rows.mass))
+    for r in range(p.shape[0]):
+        largest = 0.0
+        for i in range(len(scores)):
+            scores[i] = 0.0
+            for j in range(p.shape[1]):
+                scores[i] += p[r, j] * rows.vectors[i, j]
+            largest = max(largest, abs(scores[i]))
+        margins[r] = 0.0
+        if largest == 0.0:
+            continue
+        gains[:], variances[:] = 0.0, 0.0
+        for i in range(len(scores)):
+            moved = rows.mass[i] * (decisions[i] if scores[i] >= 0.0 else 1.0 - decisions[i])
+            k = min(N_BINS - 1, int(N_BINS * abs(scores[i]) / largest))
+            gains[k] += abs(scores[i]) * moved
+            variances[k] += moved * moved
+        gain, variance, best = 0.0, 0.0, 0.0
+        for k in range(N_BINS - 1, -1, -1):
+            gain += gains[k]
+            variance += variances[k]
+            if variance > 0.0 and gain * gain > best * variance:
+                best = gain * gain / variance
+                margins[r] = largest * k / N_BINS

@@ -1,4 +1,10 @@
-"""What rules gain over an algorithm in all criteria, and their slacks at the corners of the fan, with covariances."""
+"""What rules gain over an algorithm in all criteria, and their slacks at the corners of the fan, with covariances.
+
+A rule may have a *margin*: it leaves the algorithm's decisions as they are where the score |p'vector(x)| is no larger,
+and decides anew about the others. What it gains is less, and far less uncertain: rows about which the predictions say
+little would add noise and next to no gain. The margin is the one with the largest predicted gain in standard errors,
+by the predictions and the algorithm's decisions alone (`find_margins`).
+"""
 
 from __future__ import annotations
 
@@ -12,9 +18,12 @@ from joblib import effective_n_jobs
 
 from ..arrays import FloatArray, IntArray
 from .criteria import STILL, CriteriaRows
-from .criteria_kernels import sum_rules, sum_selected
+from .criteria_kernels import find_margins, sum_rules, sum_selected
 from .standing import Standing
 
+CAUTION = 1.5
+"""With margins so many times the variance that the disagreement between repetitions shows is added: margins take away
+the noise that hid how far this estimate falls short by chance."""
 UNEVEN = 10.0
 """Ratio of the sizes of two rays from which on they count as of different units."""
 
@@ -23,7 +32,8 @@ UNEVEN = 10.0
 class RuleValues:
     """What R rules gain over an algorithm.
 
-    ``directions`` (R, J): each rule selects the rows x with p'vector(x) < 0, which is best for p by the predictions;
+    ``directions`` (R, J): each rule selects the rows x with p'vector(x) < 0, which is best for p by the predictions, or
+    decides so beyond its margin;
     ``gain`` (R, J): c* - c, estimated; ``predicted`` (R, J): the same by the predictions alone; ``covariance``
     (R, J, J) of the gains with rules held and ``cross`` (R, J, J + V) with theta; ``added`` (R, J, J): what the
     dependence between folds adds to the covariance.
@@ -80,11 +90,17 @@ class _Sums(NamedTuple):
 
 
 class RuleValuer:
-    """Values rules beside an algorithm: one pass over the rows for each rule, in threads."""
+    """Values rules beside an algorithm: one pass over the rows for each rule, in threads.
 
-    def __init__(self, rows: CriteriaRows, standing: Standing, n_jobs: int | None = None) -> None:
-        self.rows, self.standing, self.n_jobs = rows, standing, n_jobs
-        self._alone = _rows_alone(rows, standing) if rows.alone and not np.isfinite(rows.capacity) else None
+    ``margins``: rules keep the algorithm's decisions within a margin; only where nothing else limits the rules.
+    """
+
+    def __init__(
+        self, rows: CriteriaRows, standing: Standing, n_jobs: int | None = None, *, margins: bool = False
+    ) -> None:
+        self.rows, self.standing, self.n_jobs, self.margins = rows, standing, n_jobs, margins
+        simple = rows.alone and not np.isfinite(rows.capacity) and not margins
+        self._alone = _rows_alone(rows, standing) if simple else None
         shares = standing.shares
         self._products = shares.T @ shares, shares.T @ standing.influence
 
@@ -107,15 +123,28 @@ class RuleValuer:
         gain, (shared, influenced) = sums.gain, self._products
         mixed = sums.with_shares * gain[:, None, :]
         covariance = sums.second - mixed - mixed.transpose(0, 2, 1) + gain[:, :, None] * gain[:, None, :] * shared
-        cross, added = sums.cross - gain[:, :, None] * influenced, self.standing.factor * sums.disagreement
+        factor = self.standing.factor * (CAUTION if self.margins else 1.0)
+        cross, added = sums.cross - gain[:, :, None] * influenced, factor * sums.disagreement
         return RuleValues(p, gain, sums.predicted, covariance, cross, added)
 
     def _add(self, p: FloatArray, sums: _Sums) -> None:
         if self._alone is not None:
             self._alone.add(p, sums)
         else:
-            s = self.standing
-            sum_rules(p, self.rows.cutoffs(p), self.rows, s.decisions, s.shares, s.influence, sums)
+            s, margins = self.standing, np.zeros(len(p))
+            if self.margins:
+                find_margins(p, self.rows, s.decisions, margins)
+            sum_rules(p, self.rows.cutoffs(p), margins, self.rows, s.decisions, s.shares, s.influence, sums)
+
+
+def changed_share(rows: CriteriaRows, standing: Standing, p: FloatArray, *, margins: bool) -> float:
+    """Share of all decisions that the rule of direction p (J,) changes, with or without a margin."""
+    margin = np.zeros(1)
+    if margins:
+        find_margins(np.ascontiguousarray(p[None]), rows, standing.decisions, margin)
+    moved = np.abs(rows.chances(p) - standing.decisions)
+    beyond = np.abs(rows.vectors @ p) > margin[0] if margin[0] > 0.0 else np.ones(len(moved))
+    return float((rows.mass * moved * beyond).sum())
 
 
 @dataclass(frozen=True, slots=True)

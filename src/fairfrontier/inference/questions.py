@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..arrays import ArrayLike, FloatArray
 from ..data.algorithms import Algorithms, Asked, Limits, read_algorithms
 from ..data.checks import check_capacity, check_n_directions, check_risks
 from ..errors import CapacityWarning, FewDrawsWarning, InputError
-from ..fit import Fit
+from ..fit import Fit, predicted
 from ..frontier.attainable import Attainable
 from ..frontier.sets import feasible_set
 from ..frontier.support import group_means
@@ -26,12 +27,14 @@ from .distance.estimates import Fairest, fairest_evidence
 from .distance.metrics import MetricLike, read_metric
 from .distance.result import DistanceInterval, DistanceIntervals, FairestPoint
 from .estimates import frontier, pareto_frontier, points_table
+from .fan.robust import fan_test
 from .group_skew import GroupSkewTest, group_skew_test
 from .group_skew import Method as SkewMethod
-from .lda.evidence import Evidence, Method, lda_evidence, sequential_evidence
+from .lda.evidence import Evidence, Method, lda_evidence, with_normal_test
 from .lda.learner_check import LearnerCheck, check_learner
 from .lda.result import LDATests, judge
 from .lda.sequential import sequential_tests
+from .lda.witness import improving
 from .learned import allows_for_learning
 from .points import Derivative, Kind, PointPValues, PointTests, algorithm_tests, frontier_process, frontier_tests
 from .regions import FrontierRegion, frontier_region, region_box
@@ -87,6 +90,8 @@ def lda_tests(
         evidence = aware_evidence(fit, algorithms, evidence)
     if fit.sequence is not None:
         evidence = _in_sequence(fit, algorithms, evidence, method, capacity)
+    elif keeps_decisions(fit, capacity):
+        evidence = _with_margins(fit, algorithms, evidence, method)
     rates: list[FloatArray | None] = [fit.group_means(a) for a in algorithms.decisions]
     rates += [None] * len(algorithms.fixed)
     return judge(
@@ -138,7 +143,26 @@ def _in_sequence(
     seed = child_seeds(fit.seeds.drawing, 1)[0]
     losses = fit.row_losses.of(algorithms.decisions)
     tests = sequential_tests(fit.plane().function.scores, fit.sequence, losses, algorithms.fixed, seed)
-    return [sequential_evidence(own, test, method) for own, test in zip(found, tests, strict=True)]
+    return [with_normal_test(own, test, method) for own, test in zip(found, tests, strict=True)]
+
+
+def keeps_decisions(fit: Fit, capacity: float | None = None) -> bool:
+    """Whether the rules of the robust test keep an algorithm's decisions within a margin; see `fan.cells`."""
+    limited = capacity is not None or fit.bounded or fit.compressed
+    return fit.n_rep > 1 and not limited and not fit.rules.sees_group and fit.sequence is None
+
+
+def _with_margins(fit: Fit, algorithms: Algorithms, found: list[Evidence], method: Method) -> list[Evidence]:
+    """Put the test with margins in the place of the robust one, for algorithms that have decisions."""
+    assert fit.nuisance.folds is not None
+    rows = predicted(fit.sample, fit.row_losses, fit.nuisance.predictions, fit.bounds, rules=fit.rules).rows
+    folds, smallest = np.asarray(fit.nuisance.folds[0]), 1.0 / (1 + fit.options.n_boot)
+    tests = [fan_test(rows, a, folds, smallest=smallest, n_jobs=fit.options.n_jobs) for a in algorithms.decisions]
+    own = [with_normal_test(one, test, method) for one, test in zip(found, tests, strict=False)]
+    return [
+        replace(one, share_changed=test.share_changed, witness=improving(one.witness))
+        for one, test in zip(own, tests, strict=True)
+    ] + found[len(own) :]
 
 
 def learner_checks(fit: Fit, algorithms: Algorithms, function: Attainable) -> list[LearnerCheck]:

@@ -68,9 +68,10 @@ def make_folds(
     rng : numpy.random.Generator
         Source of randomness.
     folds : None, "stratified", "independent", "sequential" or integer array
-        None and "stratified" balance the groups, and a binary outcome within them. "independent"
-        draws each row's fold uniformly. "sequential" deals rows to folds of the same size, whatever their group and
-        outcome, so that a fold says nothing about the next. An array of shape (n,) or (n_rep, n) is used as it is.
+        None and "stratified" balance the groups. They do not balance outcomes: a fold in which outcomes are as frequent
+        as in the others tells a learner what to expect of it. "independent" draws each row's fold uniformly.
+        "sequential" deals rows to folds of the same size, whatever their group, so that a fold says nothing about the
+        next. An array of shape (n,) or (n_rep, n) is used as it is.
 
     Returns
     -------
@@ -161,12 +162,10 @@ def _random_folds(sample: Sample, n_folds: int, rng: np.random.Generator, scheme
     if scheme == "sequential":
         unit = np.arange(sample.n_obs) if sample.clusters is None else sample.clusters
         return deal(np.zeros(int(unit.max()) + 1, dtype=np.intp), n_folds, rng)[unit]
-    strata = 2 * (len(sample.groups) - 1 - sample.group)
-    if sample.binary_outcome:
-        strata += sample.y > sample.y.min()
+    strata = len(sample.groups) - 1 - sample.group
     if sample.clusters is None:
         return deal(strata, n_folds, rng)
-    most = max(MOST_STRATA, 2 * len(sample.groups))  # groups stay apart
+    most = max(MOST_STRATA, len(sample.groups))  # groups stay apart
     return _deal_clusters(sample.clusters, strata, n_folds, rng, most)[sample.clusters]
 
 

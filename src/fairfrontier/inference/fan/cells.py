@@ -3,6 +3,11 @@
 The slack of a fixed rule is linear in the weights. So if no rule has a positive slack at some weight, the rule of the
 cell that contains it has a slack of at most 0 at some corner of the cell: testing every cell's rule at every corner
 tests every weight, whatever the cells. How they are cut decides power only, and is decided by predicted slacks.
+
+With several repetitions of the cross-fitting rules have margins within which they keep the algorithm's decisions
+(`rule_values`), unless a capacity or bounds limit the rules. That, too, decides power only. With a single repetition
+they have none: margins pick out the rows whose scores are largest, by chance where nothing can be learned, and without
+repetitions it cannot be seen how far the folds then depend on each other.
 """
 
 from __future__ import annotations
@@ -40,13 +45,27 @@ class Refinement:
 
 
 @dataclass(frozen=True, slots=True)
+class Weakest:
+    """The weakest slack of all cells with its standard error and ratio ``t``, at net ``weights`` (J,) of sum 1.
+
+    ``rule`` (J,) is the direction of the rule that has it.
+    """
+
+    slack: float
+    standard_error: float
+    t: float
+    weights: FloatArray
+    rule: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
 class Cells:
     """Cells of a fan, with the rules valued on the way.
 
     ``corners`` (C, 3 J + V) and the best ``own`` rule (C,) at each, by position in ``values``; ``members`` (N, D): the
     corners of each cell, ``rules`` (N,): its rule. ``loss``: standard errors
     by which the weakest slack of the cells' rules falls short of the weakest of the corners' own rules, as predicted;
-    ``finished``: whether no cell is left to cut.
+    ``finished``: whether no cell is left to cut; ``margins``: whether rules keep the algorithm's decisions within one.
     """
 
     values: RuleValues
@@ -57,6 +76,16 @@ class Cells:
     rules: IntArray
     loss: float
     finished: bool
+    margins: bool
+
+    def weakest(self) -> Weakest:
+        """The slack that is smallest in standard errors: the test rejects if even this one is large."""
+        found = self.slacks()
+        at = np.unravel_index(int(found.t.argmin()), found.t.shape)
+        weights = self.corners[self.members[at]][: self.values.directions.shape[1]]
+        size, rule = float(np.abs(weights).sum()), self.values.directions[self.rules[at[0]]]
+        value, error = float(found.value[at]) / size, float(found.error[at]) / size
+        return Weakest(value, error, float(found.t[at]), weights / size, rule)
 
     def slacks(self, *, predicted: bool = False) -> Slacks:
         """Slacks (N, D) of each cell's rule at its corners."""
@@ -72,7 +101,8 @@ class _Mesh:
     """Cells while they are being cut."""
 
     def __init__(self, rows: CriteriaRows, standing: Standing, fan: Fan, n_jobs: int | None) -> None:
-        self.value, self.standing, self.n = RuleValuer(rows, standing, n_jobs), standing, rows.n_criteria
+        self.value = RuleValuer(rows, standing, n_jobs, margins=standing.factor > 0.0 and not rows.limited)
+        self.standing, self.n = standing, rows.n_criteria
         self.values: RuleValues | None = None
         spanning = fan.spanning / ray_sizes(fan.directions, rows)[:, None]
         self.corners, self.own = np.empty((0, spanning.shape[1])), np.empty(0, dtype=np.intp)
@@ -187,4 +217,14 @@ def cut_cells(
         mesh.cut(candidates[np.argsort(mesh.t[candidates], kind="stable")[:batch]])
     finished = not mesh.open(refinement).any()
     loss = max(0.0, float(mesh.own_t.min() - mesh.t.min()))
-    return Cells(mesh.table, standing, mesh.corners, mesh.own, mesh.members, mesh.rules, loss, finished)
+    return Cells(
+        values=mesh.table,
+        standing=standing,
+        corners=mesh.corners,
+        own=mesh.own,
+        members=mesh.members,
+        rules=mesh.rules,
+        loss=loss,
+        finished=finished,
+        margins=mesh.value.margins,
+    )

@@ -18,9 +18,9 @@ from scipy import stats
 from ...arrays import FloatArray, IntArray
 from ...data.result import PlainDict, Result, plain_items
 from ...frontier.criteria import STILL, CriteriaRows
-from ...frontier.fan import Aims
+from ...frontier.fan import Aims, Fan
 from ...frontier.fan import by_group as risks_by_group
-from ...frontier.rule_values import RuleValuer, slacks
+from ...frontier.rule_values import RuleValuer, RuleValues, changed_share, slacks
 from ..aware.groups import GroupTest
 from .cells import Cells, Refinement, cut_cells
 from .forms import direction_forms, draw_largest, standing_of
@@ -48,7 +48,8 @@ class JointEvidence(Result):
     of a best rule in a weighted mean of the risks, as predicted; of the A criteria that must not be higher, one for
     each group or one overall. ``best_p_value`` (A,): that the algorithm is no better for a group than the learner's
     best rule for it.
-    ``aims``: what must not get worse, by positions of criteria.
+    ``share_changed``: if rules keep the algorithm's decisions within a margin, the share of all decisions that the rule
+    which decides the test changes. ``aims``: what must not get worse, by positions of criteria.
     ``by_group``: among rules that see the group, the tests of single groups, on which the p-value then rests; the
     ``witness`` then changes decisions about the group that decides, and ``weights`` are those of that group.
     """
@@ -71,6 +72,7 @@ class JointEvidence(Result):
     n_cells: int
     loss: float
     finished: bool
+    share_changed: float | None
     witness: JointWitness | None
     aims: Aims
     by_group: tuple[GroupTest, ...] = ()
@@ -97,7 +99,16 @@ class JointEvidence(Result):
 
     def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, with the witness and what bounds gains."""
-        names = ("feasibility_t", "best_p_value", "gain", "gain_error", "gain_weights", "finished", "witness")
+        names = (
+            "feasibility_t",
+            "best_p_value",
+            "gain",
+            "gain_error",
+            "gain_weights",
+            "finished",
+            "share_changed",
+            "witness",
+        )
         more: dict[str, object] = {name: getattr(self, name) for name in names}
         return plain_items(self._facts() | more | {"by_group": list(self.by_group)})
 
@@ -131,28 +142,27 @@ def joint_evidence(
     """
     aims = risks_by_group(rows.n_criteria) if aims is None else aims
     fan, standing = standing_of(rows, decisions, folds, aims)
-    n, budget = rows.n_criteria, BUDGET.get(fan.cones.shape[1], max(BUDGET.values()))
-    cells = cut_cells(rows, standing, fan, refinement or Refinement(budget), n_jobs)
-    found = cells.slacks()
-    weakest = np.unravel_index(int(found.t.argmin()), found.t.shape)
-    weights = cells.corners[cells.members[weakest]][:n]
-    size = float(np.abs(weights).sum())
-    single = slice(aims.lower - aims.further)
-    at_units = slacks(cells.values, standing, cells.own[single], cells.corners[single])
-    gain, gain_error, gain_weights = _smallest_gain(cells, aims)
-    p_value, witness = float(stats.norm.sf(found.t[weakest])), None
+    n, value_rules = rows.n_criteria, RuleValuer(rows, standing, n_jobs)
+    cells = cut_cells(rows, standing, fan, refinement or default_refinement(fan), n_jobs)
+    weakest = cells.weakest()
+    values, own = _best_rules(cells, np.arange(aims.lower - aims.further), value_rules)
+    at_units = slacks(values, standing, own, cells.corners[: len(own)])
+    gain, gain_error, gain_weights = _smallest_gain(cells, aims, value_rules)
+    p_value, witness = float(stats.norm.sf(weakest.t)), None
     if p_value < SHOWN_BELOW:
         menu = group_menu(rows, fan, standing, menu_of(aims, fan, rows), n_draws=n_draws, seed=seed, n_jobs=n_jobs)
         witness = choose_witness(menu, rows, by_group, len(aims.kept))
-    feasibility_t, feasibility_p = _feasibility(RuleValuer(rows, standing, n_jobs), n_draws, seed)
+        if cells.margins and witness.slack.min() <= 0.0:
+            witness = None  # what is shown is that the algorithm improves by changing some of its decisions
+    feasibility_t, feasibility_p = _feasibility(value_rules, n_draws, seed)
     return JointEvidence(
         risk=standing.theta[:n] if by_group is None else by_group(decisions)[0],
         criteria=standing.theta[:n],
         widths=standing.theta[n:],
         width_errors=np.sqrt(np.diag(standing.covariance)[n:]),
-        slack=float(found.value[weakest]) / size,
-        standard_error=float(found.error[weakest]) / size,
-        weights=weights / size,
+        slack=weakest.slack,
+        standard_error=weakest.standard_error,
+        weights=weakest.weights,
         p_value=p_value,
         feasibility_t=feasibility_t,
         feasibility_p_value=feasibility_p,
@@ -164,20 +174,34 @@ def joint_evidence(
         n_cells=len(cells.rules),
         loss=cells.loss,
         finished=cells.finished,
+        share_changed=changed_share(rows, standing, weakest.rule, margins=True) if cells.margins else None,
         witness=witness,
         aims=aims,
     )
 
 
-def _smallest_gain(cells: Cells, aims: Aims) -> tuple[float, float, FloatArray]:
+def default_refinement(fan: Fan) -> Refinement:
+    """When to stop cutting the cells of a fan."""
+    return Refinement(BUDGET.get(fan.cones.shape[1], max(BUDGET.values())))
+
+
+def _best_rules(cells: Cells, at: IntArray, value_rules: RuleValuer) -> tuple[RuleValues, IntArray]:
+    """Values of the best rules at some corners, which have no margin, and the rules' positions among them."""
+    if not cells.margins:
+        return cells.values, cells.own[at]
+    return value_rules(cells.corners[at, : value_rules.rows.n_criteria]), np.arange(len(at))
+
+
+def _smallest_gain(cells: Cells, aims: Aims, value_rules: RuleValuer) -> tuple[float, float, FloatArray]:
     """The gain of a best rule in a mean of the risks with weights >= 0, at the corner with the least by prediction."""
     a = aims.lower - aims.further
     p, others = cells.corners[:, :a], cells.corners[:, a:]
     among = np.flatnonzero((p >= 0.0).all(axis=1) & (others == 0.0).all(axis=1))
     size = p[among].sum(axis=1)
-    predicted = slacks(cells.values, cells.standing, cells.own[among], cells.corners[among], predicted=True)
+    values, own = _best_rules(cells, among, value_rules)
+    predicted = slacks(values, cells.standing, own, cells.corners[among], predicted=True)
     k = int((predicted.value / size).argmin())
-    found = slacks(cells.values, cells.standing, cells.own[among[[k]]], cells.corners[among[[k]]])
+    found = slacks(values, cells.standing, own[[k]], cells.corners[among[[k]]])
     return float(found.value[0] / size[k]), float(found.error[0] / size[k]), p[among[k]] / size[k]
 
 

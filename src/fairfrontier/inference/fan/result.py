@@ -312,10 +312,8 @@ class JointLDATest(LDAAnswer):
             )
         if not self.criteria.usual:
             shown = "Yes: such a rule exists."
-        return [
-            shown,
-            *([] if (w := self.witness) is None else [_describe(w, self._gain_names(), self.alpha)]),
-        ]
+        described = [] if (w := self.witness) is None else [_describe(w, self._gain_names(), self.alpha)]
+        return [shown, *self._keeping(), *described]
 
 
 def _describe(w: JointWitness, names: Sequence[str], alpha: float) -> str:

@@ -122,6 +122,18 @@ class LDAAnswer(ExplainedResult):
             return self._shown()
         return [self._outside() if self.verdict == "not-comparable" else self._nothing()]
 
+    def _keeping(self) -> list[str]:
+        """Say that the rules of the test keep most decisions, if they do, and why no alternative may be named."""
+        share = self.evidence.share_changed
+        if share is None:
+            return []
+        none = "No rule of the covariates alone is estimated to be better in every respect, so none is named here."
+        return [
+            "Where the covariates say little, the rules of this test keep the algorithm's decisions; the one that "
+            f"decides it changes {100 * share:.3g}% of them.",
+            *([none] if self.witness is None else []),
+        ]
+
     def _outside(self) -> str:
         t = self.evidence.feasibility_t
         far = f"by {t:.1f} standard errors" if np.isfinite(t) else "in a direction in which nothing varies"

@@ -30,7 +30,7 @@ chosen, if there may be one. `_evidence` then tests direction by direction, for 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from scipy.special import ndtri
@@ -46,7 +46,6 @@ from ..aware.groups import GroupTest
 from ..p_values import Decision, count_reaching, p_value, step_size
 from .directions import DirectionBlocks, between, robust_grid
 from .published import PaperParts, paper_parts
-from .sequential import SequentialTest
 from .witness import Witness, gains, make_menu, make_witness, menu_directions
 
 Method = Literal["robust", "sharp", "paper"]
@@ -89,7 +88,8 @@ class Evidence(Result):
     excess of the risks over what is estimated to be feasible, in standard errors: infinite if nothing varies there, 0
     if there is none. ``by_group`` are the tests of single groups, among rules that see the group without a capacity;
     the p-value is then the smallest of them after Holm's adjustment, and statistic and draws are those of the weaker
-    part of the test that decides.
+    part of the test that decides. ``share_changed``: if the rules of the robust test keep the algorithm's decisions
+    within a margin, the share of all decisions that the rule which decides it changes.
     """
 
     risk: FloatArray
@@ -105,6 +105,7 @@ class Evidence(Result):
     witness: Witness | None
     gain_bound: GainBound
     by_group: tuple[GroupTest, ...] = ()
+    share_changed: float | None = None
 
     @property
     def heading(self) -> str:
@@ -123,6 +124,7 @@ class Evidence(Result):
             "feasibility_p_value": self.feasibility_p_value,
             "feasibility_t": self.feasibility_t,
             "n_boot": len(self.draws),
+            "share_changed": self.share_changed,
         }
 
     def to_dict(self) -> PlainDict:
@@ -276,8 +278,27 @@ def _evidence(
     )
 
 
-def sequential_evidence(found: Evidence, test: SequentialTest, method: Method) -> Evidence:
-    """Return the evidence with the sequential test in the place of the robust one; its null law is standard normal."""
+class NormalTest(Protocol):
+    """A test of the same null whose statistic is compared with the standard normal law."""
+
+    @property
+    def statistic(self) -> float:
+        """Test statistic."""
+        ...
+
+    @property
+    def direction(self) -> FloatArray:
+        """Direction (2,) at which it is decided."""
+        ...
+
+    @property
+    def p_value(self) -> float:
+        """P-value."""
+        ...
+
+
+def with_normal_test(found: Evidence, test: NormalTest, method: Method) -> Evidence:
+    """Return the evidence with another test in the place of the robust one; its null law is standard normal."""
     if method != "robust":
         return replace(found, robust_p_value=test.p_value)
     n_boot = len(found.draws)

@@ -269,6 +269,7 @@ class LDATest(LDAAnswer):
 
     def _shown(self) -> list[str]:
         basis = "" if self.rules == "group-blind" else " and the group"
+        basis += "" if self.evidence.share_changed is None else " and the algorithm's own decisions"
         shown = (
             f"Shown: some rule based on the covariates used here{basis} is no worse for either group and no less "
             "fair, and better in at least one of these respects."
@@ -278,7 +279,8 @@ class LDATest(LDAAnswer):
                 "Shown: other decisions about one group alone, all else as now, would lower its risk without widening "
                 "the gap; the risk of the other group stays as it is."
             )
-        return [shown, *([] if (w := self.witness) is None else _describe(w, self.groups, self.alpha))]
+        described = [] if (w := self.witness) is None else _describe(w, self.groups, self.alpha)
+        return [shown, *self._keeping(), *described]
 
     def learner_sentences(self) -> list[str]:
         """Say whether the learner is good enough for this algorithm; nothing for risks without decisions."""

@@ -224,6 +224,11 @@ class Witness(Alternative):
         return bool((bounds[:2][~kept] > 0.0).all() and bounds[2] > 0.0)
 
 
+def improving(found: Witness | None) -> Witness | None:
+    """An alternative if it is estimated to improve in every respect, else None."""
+    return found if found is not None and found.gain.min() > 0.0 else None
+
+
 def selection_ratio(rates: FloatArray) -> float:
     """Smallest selection rate over the largest; 1 where nobody is selected."""
     return float(rates.min() / rates.max()) if rates.max() > 0.0 else 1.0

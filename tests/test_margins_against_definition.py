@@ -1,0 +1,195 @@
+"""Rules that keep the algorithm's decisions within a margin: margins, sums, slacks and the test, by plain loops."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from support.quick import QUICK_LEARNER
+
+from fairfrontier import FairFrontier
+from fairfrontier.datasets import make_liu_molinari
+from fairfrontier.frontier.criteria import risk_rows
+from fairfrontier.frontier.criteria_kernels import N_BINS, find_margins
+from fairfrontier.frontier.dependence import disagreement_factor
+from fairfrontier.frontier.rule_values import CAUTION, RuleValuer, changed_share, slacks
+from fairfrontier.inference.fan.cells import cut_cells
+from fairfrontier.inference.fan.evidence import default_refinement
+from fairfrontier.inference.fan.forms import standing_of
+from fairfrontier.inference.fan.robust import fan_test
+
+N_FOLDS = 5
+
+
+class Cells:
+    """Rows of a few people in two or three groups with three repetitions, ties and zeros among the predictions."""
+
+    def __init__(self, seed, *, n=80, n_groups=2, clustered=False, integers=True):
+        rng = np.random.default_rng([seed, n_groups, clustered, integers])
+        shape = (3, n, n_groups)
+        self.t = rng.integers(-2, 3, size=shape) / 2.0 if integers else rng.normal(size=shape)
+        self.group = rng.permutation(np.arange(n) % n_groups)
+        self.dl, self.weight = rng.choice([-1.0, 1.0, 2.0], n), rng.integers(1, 4, size=n).astype(float)
+        self.a = rng.choice([0.0, 0.5, 1.0], n)
+        self.clusters = rng.permutation(n) // 3 if clustered else None
+        self.folds = np.arange(n) % N_FOLDS if self.clusters is None else self.clusters % N_FOLDS
+        t = np.concatenate(self.t)
+        self.rows = risk_rows(self.dl**2, self.dl, t, self.group, self.weight, clusters=self.clusters)
+        self.fan, self.standing = standing_of(self.rows, self.a, self.folds)
+        self.sums = [self.weight[self.group == g].sum() for g in range(n_groups)]
+
+    def scores(self, p):
+        """p'vector of every repetition and person: vector_g = (sum of weights / those of g) t_g."""
+        total, n_groups = self.weight.sum(), len(self.sums)
+        return [
+            [sum(p[g] * total / self.sums[g] * t[i][g] for g in range(n_groups)) for i in range(len(self.a))]
+            for t in self.t
+        ]
+
+    def margin(self, p):
+        """The lower end of the bin from which on changes have the largest predicted gain over its standard error."""
+        scores, total = self.scores(p), self.weight.sum()
+        largest = max(abs(s) for own in scores for s in own)
+        best, found = 0.0, 0.0
+        for k in reversed(range(N_BINS)):
+            gain = variance = 0.0
+            for own in scores:
+                for i, s in enumerate(own):
+                    if min(N_BINS - 1, int(N_BINS * abs(s) / largest)) >= k:
+                        moved = abs((s < 0.0) - self.a[i]) * self.weight[i] / total / 3
+                        gain, variance = gain + abs(s) * moved, variance + moved**2
+            if variance > 0.0 and gain / sqrt(variance) > best * (1 + 1e-9):
+                best, found = gain / sqrt(variance), largest * k / N_BINS
+        return found
+
+    def chances(self, p, margin):
+        """Chances (3, n): those of the algorithm within the margin, 1 below it, 0 above."""
+        return np.array(
+            [
+                [a if margin > 0.0 and abs(s) <= margin else float(s < 0.0) for s, a in zip(own, self.a, strict=True)]
+                for own in self.scores(p)
+            ]
+        )
+
+    def gain(self, chances):
+        """c*_g - c_g of the lottery between the repetitions."""
+        moved = self.weight * self.dl * (self.a - chances.mean(axis=0))
+        return np.array([moved[self.group == g].sum() / self.sums[g] for g in range(len(self.sums))])
+
+    def units(self):
+        return np.arange(len(self.a)) if self.clusters is None else self.clusters
+
+    def variance(self, p, chances):
+        """Of p'(c* - c): squared influences by cluster, and what repetitions disagree about, cautiously."""
+        gain, mean = self.gain(chances), chances.mean(axis=0)
+        own, noise = {}, {}
+        for i, unit in enumerate(self.units()):
+            g = self.group[i]
+            share = p[g] * self.weight[i] / self.sums[g]
+            own[unit] = own.get(unit, 0.0) + share * (self.dl[i] * (self.a[i] - mean[i]) - gain[g])
+            apart = sum((c - mean[i]) ** 2 for c in chances[:, i]) / 2
+            noise[unit] = noise.get(unit, 0.0) + share * self.dl[i] * sqrt(2 * apart)
+        added = CAUTION * disagreement_factor(N_FOLDS) * sum(x**2 for x in noise.values())
+        return sum(x**2 for x in own.values()) + added
+
+
+DIRECTIONS = {
+    2: np.array([[1.0, 0.0], [0.3, 0.7], [1.0, -0.4], [-0.2, 1.0]]),
+    3: np.array([[1.0, 0.0, 0.0], [0.2, 0.5, 0.3], [0.9, -0.4, 0.1]]),
+}
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("integers", [True, False])
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_margins_have_the_largest_predicted_gain_in_standard_errors(n_groups, integers):
+    cells, p = Cells(1, n_groups=n_groups, integers=integers), DIRECTIONS[n_groups]
+    found = np.empty(len(p))
+    find_margins(p, cells.rows, cells.standing.decisions, found)
+    np.testing.assert_allclose(found, [cells.margin(own) for own in p], rtol=1e-10)
+    assert (found > 0.0).any()
+
+
+def test_no_margin_where_nothing_is_predicted():
+    cells, found = Cells(1), np.ones(1)
+    find_margins(np.zeros((1, 2)), cells.rows, cells.standing.decisions, found)
+    assert found[0] == 0.0
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_gains_and_their_variances_are_those_of_rules_with_margins(n_groups, clustered):
+    cells, p = Cells(2, n_groups=n_groups, clustered=clustered), DIRECTIONS[n_groups]
+    values = RuleValuer(cells.rows, cells.standing, margins=True)(p)
+    variance = np.einsum("rj,rjk,rk->r", p, values.covariance + values.added, p)
+    kept = 0
+    for r, own in enumerate(p):
+        chances = cells.chances(own, cells.margin(own))
+        np.testing.assert_allclose(values.gain[r], cells.gain(chances), rtol=1e-10, atol=1e-14)
+        assert variance[r] == pytest.approx(cells.variance(own, chances), rel=1e-10)
+        changed = (cells.weight * np.abs(chances - cells.a)).mean(axis=0).sum() / cells.weight.sum()
+        assert changed_share(cells.rows, cells.standing, own, margins=True) == pytest.approx(changed, rel=1e-10)
+        kept += (chances != cells.chances(own, 0.0)).sum()
+    assert kept > 0  # margins make a difference here
+
+
+def test_without_a_change_of_decisions_there_is_no_gain():
+    """The best rule of a direction as the algorithm: nothing is left to change in that direction."""
+    cells = Cells(3, integers=False)
+    cells.t[:] = cells.t[0]  # repetitions agree
+    rows = risk_rows(cells.dl**2, cells.dl, np.concatenate(cells.t), cells.group, cells.weight)
+    p = np.array([0.4, 0.6])
+    best = cells.chances(p, 0.0)[0]
+    _, standing = standing_of(rows, best, cells.folds)
+    values = RuleValuer(rows, standing, margins=True)(p[None])
+    assert not values.gain.any()
+    assert changed_share(rows, standing, p, margins=True) == 0.0
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_the_test_is_the_weakest_slack_of_all_cells(clustered):
+    cells = Cells(4, n=150, clustered=clustered, integers=False)
+    found = fan_test(cells.rows, cells.a, cells.folds, smallest=1e-3)
+    made = cut_cells(cells.rows, cells.standing, cells.fan, default_refinement(cells.fan))
+    assert made.margins
+    weakest = np.inf
+    for rule, corners in zip(made.rules, made.members, strict=True):
+        for corner in corners:
+            weakest = min(weakest, slacks(made.values, cells.standing, rule, made.corners[corner]).t)
+    assert found.statistic == pytest.approx(weakest, rel=1e-12)
+    assert found.p_value == pytest.approx(max(norm.sf(weakest), 1e-3), rel=1e-9)
+    assert found.direction.sum() <= 1e-12  # of the half circle of directions that can separate
+    assert np.hypot(*found.direction) == pytest.approx(1.0)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y, group = make_liu_molinari(800, design="skewed", random_state=3)
+    ff = FairFrontier(**QUICK_LEARNER, n_folds=3, n_rep=2, n_boot=99, random_state=1)
+    return ff.fit(X, y, sensitive_features=group), (X["x2"] > 0.2).astype(int), (X, y, group)
+
+
+def test_an_algorithm_with_decisions_is_tested_with_margins(fitted):
+    ff, lenient, _ = fitted
+    test, fit = ff.test_lda(lenient), ff.fit_
+    t = np.concatenate(fit.nuisance.predictions)
+    rows = risk_rows(fit.row_losses.l0, fit.row_losses.dl, t, fit.sample.group, fit.sample.weight)
+    expected = fan_test(rows, lenient.to_numpy() * 1.0, fit.nuisance.folds[0], smallest=0.01)
+    assert (test.statistic, test.p_value) == (expected.statistic, expected.p_value)
+    assert test.evidence.share_changed == expected.share_changed
+    assert test.reject == (test.statistic > test.critical_value)
+    assert test.critical_value == pytest.approx(norm.isf(0.05), abs=0.05)
+    shown = [s for s in test.sentences() if "keep the algorithm's decisions" in s]
+    assert len(shown) == (test.verdict == "lda-shown")
+
+
+def test_margins_need_decisions_and_several_repetitions(fitted):
+    ff, lenient, (X, y, group) = fitted
+    assert ff.test_lda(risks=[0.4, 0.45]).evidence.share_changed is None
+    assert ff.test_lda(lenient, capacity=0.8).evidence.share_changed is None
+    assert ff.test_lda(lenient, method="sharp").evidence.share_changed is not None
+    options = QUICK_LEARNER | {"n_folds": 2, "n_boot": 99, "random_state": 1}
+    for more, bounds in (({"n_rep": 1}, {}), ({"n_rep": 2}, {"upper": 0.9})):
+        other = FairFrontier(**options, **more).fit(X, y, sensitive_features=group, **bounds)
+        assert other.test_lda(lenient).evidence.share_changed is None
