@@ -57,7 +57,7 @@ browser:
 
 # Compiled once beforehand: processes of the tests that start side by side would compile everything for themselves.
 kernels: $(READY)
-	@cd tests && ../$(BIN)/python -m support.compiled
+	@cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -m support.compiled
 
 # For the same reason: pytest rewrites the assertions of all test modules, and keeps them.
 collected: $(READY)

@@ -10,6 +10,7 @@ import pandas as pd
 from typer.testing import CliRunner
 
 from fairfrontier.audit import run as running
+from fairfrontier.audit import write as writing
 from fairfrontier.cli import app
 
 LEVEL = 0.05
@@ -89,6 +90,7 @@ def audit(folder, *words, learner=STRONG, asked=("--decision", "in use")):
         "--out",
         out,
     )
-    with patch.object(running, "run_audit", _run_once):
+    # pictures are tested elsewhere
+    with patch.object(running, "run_audit", _run_once), patch.object(writing, "_draw"):
         done = CliRunner().invoke(app, ["audit", *map(str, (path, *fixed, "--learner", learner, *asked, *words))])
     return Done(done.exit_code, done.stdout, done.stderr, out)
