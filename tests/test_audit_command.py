@@ -635,9 +635,7 @@ def test_records_without_a_field_or_with_another_do_not_follow_the_schema(record
     assert len(fixed) > 150
     # a record of two groups is valid only if each part is; the parts that are left as they were are not looked at again
     assert SCHEMA["else"] == {"$ref": "#/$defs/Record"}
-    parts = {
-        name: VALIDATOR.evolve(schema=part) for name, part in SCHEMA["$defs"]["Record"]["properties"].items()
-    }
+    parts = {name: VALIDATOR.evolve(schema=part) for name, part in SCHEMA["$defs"]["Record"]["properties"].items()}
     for path in fixed:
         for change in ("removed", "renamed", "of another type"):
             spoiled = copy.copy(record)
