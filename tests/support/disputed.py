@@ -10,7 +10,6 @@ import pandas as pd
 from typer.testing import CliRunner
 
 from fairfrontier.audit import run as running
-from fairfrontier.audit import write as writing
 from fairfrontier.cli import app
 
 LEVEL = 0.05
@@ -90,7 +89,6 @@ def audit(folder, *words, learner=STRONG, asked=("--decision", "in use")):
         "--out",
         out,
     )
-    # pictures are tested elsewhere
-    with patch.object(running, "run_audit", _run_once), patch.object(writing, "_draw"):
+    with patch.object(running, "run_audit", _run_once):
         done = CliRunner().invoke(app, ["audit", *map(str, (path, *fixed, "--learner", learner, *asked, *words))])
     return Done(done.exit_code, done.stdout, done.stderr, out)
