@@ -5,9 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Bytecode is kept: each of the many processes of the tests would otherwise compile all modules for itself.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test browser lint kernels docs slow coverage mutants test-oldest bench release-check table1 figure5 clean always
+.PHONY: help demo test browser lint kernels collected docs slow coverage mutants test-oldest bench release-check table1 figure5 clean always
 
 help:
 	@echo "make demo   audit two scores of a generated hospital, leave a report in demo-output/"
@@ -54,11 +57,15 @@ browser:
 
 # Compiled once beforehand: processes of the tests that start side by side would compile everything for themselves.
 kernels: $(READY)
-	@cd tests && ../$(BIN)/python -m support.compiled
+	@cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -m support.compiled
+
+# For the same reason: pytest rewrites the assertions of all test modules, and keeps them.
+collected: $(READY)
+	@found=$$($(BIN)/python -m pytest -q -p no:xdist --collect-only) || { echo "$$found"; exit 1; }
 
 # Three processes on two cores: some tests wait for others' processes.
 test: browser $(READY)
-	@$(MAKE) --no-print-directory -j 2 lint kernels
+	@$(MAKE) --no-print-directory -j 2 lint kernels collected
 	@$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not slow"
 
 docs: $(READY)

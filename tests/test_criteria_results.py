@@ -190,9 +190,9 @@ def test_a_score_that_ignores_the_groups_has_an_alternative():
         assert test.question in text
         assert "Yes: such a rule exists." in text
         assert "evidence, not a legal finding" in text
-        best = (X["good"] > 0).astype(int)
-        assert ff.test_lda(best).verdict == "no-evidence", fairness
-        assert "can hardly be told from" in ff.test_lda(best).summary()
+        best = ff.test_lda((X["good"] > 0).astype(int))
+        assert best.verdict == "no-evidence", fairness
+        assert "can hardly be told from" in best.summary()
 
 
 def test_the_question_in_words():

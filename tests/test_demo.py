@@ -1,13 +1,12 @@
 """The demo against what is known about the population it is drawn from."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
-from support.quick import quick_frontier
+from support.quick import QUICK
 from typer.testing import CliRunner
 
+from fairfrontier import FairFrontier
 from fairfrontier.audit import run as running
 from fairfrontier.audit.demo import demo_plan, demo_table, demo_truth
 from fairfrontier.audit.run import fit_variant, variants
@@ -15,12 +14,17 @@ from fairfrontier.cli import app
 from fairfrontier.datasets import hospital_scores, hospital_truth
 
 
+def quickly(n_boot):
+    """Stand in for `FairFrontier` where the demo makes it."""
+    return lambda **options: FairFrontier(**options | QUICK | {"n_folds": 2, "n_boot": n_boot})
+
+
 @pytest.fixture(scope="module")
 def fitted():
     plan = demo_plan(20_000, 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "FairFrontier", quick_frontier)
-        return plan, fit_variant(plan, replace(variants(plan)[0], learner="factored-logit"))
+        patch.setattr(running, "FairFrontier", quickly(n_boot=499))
+        return plan, fit_variant(plan, variants(plan)[0])
 
 
 def test_estimates_are_near_the_truth(fitted):
@@ -76,7 +80,7 @@ def test_the_table_reads_like_a_hospitals():
 
 
 def test_the_command_leaves_a_report(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "FairFrontier", quick_frontier)
+    monkeypatch.setattr(running, "FairFrontier", quickly(n_boot=99))
     out = tmp_path / "demo"
     done = CliRunner().invoke(app, ["demo", "--rows", "800", "--out", str(out), "--jobs", "1"])
     assert done.exit_code == 0, done.stderr

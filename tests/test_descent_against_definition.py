@@ -1,5 +1,6 @@
 """The published intervals of the distance to an F that a search finds: against plain transcriptions."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -90,13 +91,15 @@ def plain_search(lines, k, c):
 def plain_start(line):
     """Adam along the slope from the best of the same 20,000 random c."""
     rng = np.random.default_rng(np.random.SeedSequence(SEED.entropy, spawn_key=(*SEED.spawn_key, 0)))
+    breaks, v = line
     every = rng.uniform(-1000.0, 1000.0, 20_000)
-    values = [value_and_slope((line, line), 0.0, c)[0] for c in every]
-    c, mean, square = float(every[np.argmin(values)]), 0.0, 0.0
+    at = v[(breaks < every[:, None]).sum(axis=1)]
+    c, mean, square = float(every[np.argmin((-1.0 - every) * at[:, 0] + every * at[:, 1])]), 0.0, 0.0
+    slopes = (v[:, 1] - v[:, 0]).tolist()
     for k in range(1, 20_001):
-        slope = value_and_slope((line, line), 0.0, c)[1]
+        slope = slopes[int((breaks < c).sum())]
         mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
-        c -= 0.08 * (mean / (1 - 0.9**k)) / (np.sqrt(square / (1 - 0.999**k)) + 1e-8)
+        c -= 0.08 * (mean / (1 - 0.9**k)) / (math.sqrt(square / (1 - 0.999**k)) + 1e-8)
     return c
 
 

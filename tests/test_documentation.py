@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 from support.pages import ROOT, blocks, run_page, same_with_gaps
+from support.small_table1 import quick_settings
 
 import fairfrontier
 from fairfrontier import results
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.learning.learners import PRESETS
+from fairfrontier.replication import simulation
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 #: Why a block may be left alone.
@@ -32,7 +34,8 @@ def _name(path):
 
 @pytest.mark.filterwarnings("default::fairfrontier.errors.FairFrontierWarning")
 @pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_the_code_of_a_page_runs_and_prints_what_is_shown(page, tmp_path):
+def test_the_code_of_a_page_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(simulation, "settings", quick_settings)  # of a study of which no number is shown
     runnable = [b for b in blocks(page) if b.language in ("python", "sh", "console") and b.not_run is None]
     assert run_page(page, tmp_path) == len(runnable)
 

@@ -65,6 +65,7 @@ ASKED = {
     "features": ("a", "b"),
     "draws": 199,
     "folds": 2,
+    "repetitions": 1,
     "learner": "factored-logit",
 }
 

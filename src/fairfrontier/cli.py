@@ -9,7 +9,6 @@ import inspect
 import io
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -251,7 +250,7 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
     console.print("\n".join(plan.lines()) + "\n")
     check_folder(out)
     with progress_bar("Auditing", show=True, lines=True) as progress:
-        finished = run_audit(plan, n_jobs=jobs, progress=_unless_interrupted(progress))
+        finished = run_audit(plan, n_jobs=jobs, progress=_unless_stopped(progress))
     write_audit(finished, out)
     for algorithm in finished.record.algorithms:
         console.print(printable(verdict_line(algorithm, finished.record)))
@@ -265,23 +264,19 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
     return finished
 
 
-_interrupted = threading.Event()
+_stopped_by: list[BaseException] = []
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def _stop(number: int, frame: FrameType | None) -> None:
     """Stop now; an exception that some library swallows is raised again before the next step."""
-    _interrupted.set()
-    raise KeyboardInterrupt
+    _stopped_by.append(KeyboardInterrupt() if number == signal.SIGINT else SystemExit(143))
+    raise _stopped_by[-1]
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
-    sys.exit(143)
-
-
-def _unless_interrupted(progress: Report | None) -> Report:
+def _unless_stopped(progress: Report | None) -> Report:
     def report(done: int, total: int, text: str) -> None:
-        if _interrupted.is_set():
-            raise KeyboardInterrupt
+        if _stopped_by:
+            raise _stopped_by[-1]
         if progress is not None:
             progress(done, total, text)
 
@@ -344,11 +339,16 @@ def _console() -> Console:
 @contextmanager
 def _exit_codes(console: Console) -> Iterator[None]:
     """Turn errors of the package into a message and exit code 2, an interruption into 130; clean up on termination."""
-    _interrupted.clear()
-    before = {
-        signal.SIGTERM: signal.signal(signal.SIGTERM, _terminate),
-        signal.SIGINT: signal.signal(signal.SIGINT, _interrupt),
-    }
+    _stopped_by.clear()
+    before = {number: signal.signal(number, _stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    hook = sys.unraisablehook
+
+    def unless_stopped(what: sys.UnraisableHookArgs) -> None:
+        # a stop that fell into a library's callback, such as that of loading compiled code, is not lost
+        if not any(what.exc_value is stop for stop in _stopped_by):
+            hook(what)
+
+    sys.unraisablehook = unless_stopped
     try:
         yield
     except FairFrontierError as error:
@@ -363,3 +363,4 @@ def _exit_codes(console: Console) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = hook

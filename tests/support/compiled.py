@@ -18,6 +18,8 @@ def main():
             everything(ff, in_use())
         three = FairFrontier(learner="factored-logit", n_rep=1, n_folds=2, n_boot=99, random_state=0)
         three.fit(X, y, sensitive_features=[f"{label} {k % 2}" for k, label in enumerate(g)]).test_lda(in_use())
+        three.set_params(fairness="true-positive-rate", accuracy="overall")
+        three.fit(X, y, sensitive_features=g).test_lda(in_use())
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import ArrayLike, FloatArray
+from ..arrays import ArrayLike, FloatArray, IntArray
 from ..data.checks import check_capacity, check_directions, check_risks
 from ..data.groups import by_group
 from ..errors import InputError
@@ -64,26 +64,36 @@ def find_cutoff(
     ``lower + spread`` above it, and the share counts these chances. People tied at the cut-off are selected with the
     chance that meets the capacity exactly.
     """
-    mass = weight * np.broadcast_to(spread, len(k))
-    least = float(np.sum(weight * lower))
-    room = capacity * float(weight.sum()) - least
-    if room < -SAME * float(weight.sum()):
+    return _cutoff_within(k, weight * np.broadcast_to(spread, len(k)), _room(weight, capacity, lower))
+
+
+def _room(weight: FloatArray, capacity: float, lower: FloatArray | float) -> float:
+    """Mass that may be selected above the lower bounds."""
+    total, least = float(weight.sum()), float(np.sum(weight * lower))
+    room = capacity * total - least
+    if room < -SAME * total:
         raise InputError(
             "bad-capacity",
-            f"The lower bounds alone select a share of {least / weight.sum():.4g}, above the capacity of {capacity:g}: "
+            f"The lower bounds alone select a share of {least / total:.4g}, above the capacity of {capacity:g}: "
             "raise the capacity or lower the bounds.",
         )
+    return room
+
+
+def _cutoff_within(k: FloatArray, mass: FloatArray, room: float) -> Cutoff:
+    """Find the cut-off at which the ``mass`` (n,) of those selected is ``room``, or all with k > 0 if it is less."""
     wanted = np.flatnonzero((k > 0.0) & (mass > 0.0))
-    if len(wanted) == 0 or float(mass[wanted].sum()) <= room * (1.0 + SAME):
+    k, mass = k[wanted], mass[wanted]
+    if len(wanted) == 0 or float(mass.sum()) <= room * (1.0 + SAME):
         return NO_CUTOFF
-    order = wanted[np.argsort(-k[wanted], kind="stable")]
+    order = np.argsort(-k, kind="stable")
     taken = np.cumsum(mass[order])
     last = min(int(np.searchsorted(taken, room, side="right")), len(order) - 1)
     value = float(k[order[last]])
     slack = SAME * value
-    tied = float(mass[wanted][np.abs(k[wanted] - value) <= slack].sum())
-    above = float(mass[wanted][k[wanted] > value + slack].sum())
-    return Cutoff(value, float(np.clip((room - above) / tied, 0.0, 1.0)), slack)
+    tied = float(mass[np.abs(k - value) <= slack].sum())
+    above = float(mass[k > value + slack].sum())
+    return Cutoff(value, min(max((room - above) / tied, 0.0), 1.0), slack)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +122,8 @@ class CappedFunction:
         inverse = np.divide(1.0, self.spread, out=np.zeros(scores.n_rows), where=self.spread > 0.0)
         self.t = scores.t * inverse[:, None]
         self.base = group_means(scores.l0, scores.group, scores.weight)[0]
+        self._mass, self._sums = scores.weight * self.spread, scores.weight_sums
+        self._known: dict[bytes, tuple[Cutoff, FloatArray, FloatArray]] = {}
 
     @property
     def n_obs(self) -> int:
@@ -129,7 +141,7 @@ class CappedFunction:
 
     def cutoff(self, q: FloatArray) -> Cutoff:
         """Cut-off of one direction."""
-        return find_cutoff(self._k(q), self.scores.weight, self.capacity, self.lower, self.spread)
+        return _cutoff_within(self._k(q), self._mass, self._room)
 
     def selected(self, q: ArrayLike) -> FloatArray:
         """How far (n,) the rule of one direction moves each row from its lower to its upper bound."""
@@ -137,19 +149,34 @@ class CappedFunction:
         return self.cutoff(direction).chances(self._k(direction))
 
     def rules(self, q: FloatArray) -> CappedRules:
-        """Evaluate the rules of directions (K, 2), one pass over the rows each."""
-        s, sums, rows = self.scores, self.scores.weight_sums, by_group(self.scores.group, 2)
-        cutoffs, points, plug = [], np.empty((len(q), 2)), np.empty((len(q), 2))
-        for j, direction in enumerate(q):
-            k = self._k(direction)
-            found = find_cutoff(k, s.weight, self.capacity, self.lower, self.spread)
+        """Evaluate the rules of directions (K, 2), one pass over the rows for each that was not asked for before."""
+        found = [self._rule(direction) for direction in q]
+        points, plug = np.empty((len(q), 2)), np.empty((len(q), 2))
+        for j, (_, point, by_plug_in) in enumerate(found):
+            points[j], plug[j] = point, by_plug_in
+        return CappedRules([cutoff for cutoff, _, _ in found], points, plug)
+
+    def _rule(self, direction: FloatArray) -> tuple[Cutoff, FloatArray, FloatArray]:
+        """Cut-off and risk pairs of one direction: questions come back to the same ones."""
+        key = direction.tobytes()
+        if key not in self._known:
+            s, k = self.scores, self._k(direction)
+            found = _cutoff_within(k, self._mass, self._room)
             selected = s.weight * found.chances(k)
             gained = selected * s.dl
-            points[j] = self.base + np.array([gained[own].sum() for own in rows]) / sums
+            point = self.base + np.array([gained[own].sum() for own in self._members]) / self._sums
             # a matrix product would round as the number of its threads has it
-            plug[j] = self.base + np.einsum("i,ij->j", selected, s.t) / sums
-            cutoffs.append(found)
-        return CappedRules(cutoffs, points, plug)
+            plug_in = self.base + np.einsum("i,ij->j", selected, s.t) / self._sums
+            self._known[key] = found, point, plug_in
+        return self._known[key]
+
+    @cached_property
+    def _room(self) -> float:
+        return _room(self.scores.weight, self.capacity, self.lower)
+
+    @cached_property
+    def _members(self) -> tuple[IntArray, ...]:
+        return by_group(self.scores.group, 2)
 
     @cached_property
     def grid(self) -> CappedRules:
