@@ -245,6 +245,7 @@ def test_choices_that_cannot_be_are_refused():
     refused("bad-option", "group-aware", lambda: fit(**overall, rules="group-aware"))
     refused("bad-option", "jitter", lambda: fit(**overall, jitter=0.1))
     refused("bad-option", "bias_correction", lambda: fit(**overall, bias_correction="regret"))
+    refused("bad-option", "name of a Criterion must be text", lambda: fit(fairness=Criterion(name=5)))
     refused("bad-nuisance", "`profit` needs", lambda: fit(profit=np.ones(N), external_nuisance=np.full((N, 2), 0.1)))
     flat = fit(fairness="true-positive-rate", loss="squared", learner="lasso")  # (1 - y)^2 - y^2 depends on y
     assert flat.test_lda((X["u"] > 0).astype(int)).groups == ("b", "a")
@@ -267,7 +268,35 @@ def test_rates_that_are_not_defined_or_known_are_said():
         test = ff.test_lda((g == "a") & (X["u"] > 0))
     assert test.spread == 0.0
     with pytest.warns(SmallSampleWarning, match="exactly 0 or 1"):
-        ff.test_lda(np.ones(N))
+        everybody = ff.test_lda(np.ones(N))
+    assert everybody.verdict == "lda-shown"
+    assert "the same in all groups now, and cannot be more so" in everybody.summary()
+    one = np.zeros(N)
+    one[np.flatnonzero(g == "a")[0]] = 1.0
+    with pytest.warns(SmallSampleWarning):
+        refused("undefined-rate", "So few people are selected", lambda: ff.test_lda(one))
+    one[np.flatnonzero(g == "b")[:9]] = 1.0
+    with pytest.warns(SmallSampleWarning, match="0 or 1 but for fewer than 5 people in group 'a'"):
+        ff.test_lda(one)
+
+
+def test_units_of_profits_and_rounding():
+    """Whatever the currency, the answer is the same, and the alternative earns as much more in it."""
+    X, _, _ = people(2)
+    profit = 1.0 + X["u"].to_numpy()
+    a = (X["w"] > 0).astype(int)
+    tests = []
+    for unit in (1.0, 2.0**40):  # a power of two does not round
+        ff = fitted(fairness="selection-rate", accuracy="overall", profit=unit * profit)[0]
+        ff.fit_.asked.t_profit[:] = unit * (1.0 + X["u"].to_numpy())[:, None] / 2.0
+        tests.append(ff.test_lda(a))
+    one, other = tests
+    assert one.p_value == pytest.approx(other.p_value, rel=1e-6)
+    assert one.evidence.feasibility_p_value == other.evidence.feasibility_p_value
+    assert one.verdict == "lda-shown"
+    np.testing.assert_allclose(other.witness.gain / [1.0, 2.0**40, 1.0], one.witness.gain, rtol=1e-6)
+    bounds = other.witness.lower_bounds(0.05) / [1.0, 2.0**40, 1.0]
+    np.testing.assert_allclose(bounds, one.witness.lower_bounds(0.05), rtol=1e-6)
 
 
 def test_what_needs_the_plane_of_two_risks_is_refused():

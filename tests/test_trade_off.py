@@ -90,6 +90,8 @@ def test_polygons_and_curve(found):
     assert (table["risk low"] <= table["risk"]).all()
     assert (table["risk"] <= table["risk high"]).all()
     assert not curve.compatible([[0.0, 0.0]])[0]
+    refused("bad-option", "finite numbers of at least 0", lambda: curve.to_frame([-0.1]))
+    refused("bad-option", "gaps must hold numbers", lambda: curve.to_frame("none"))
 
 
 def test_rules_that_were_not_learned_here_lie_in_the_outer_polygon(found):

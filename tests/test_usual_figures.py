@@ -276,3 +276,10 @@ def test_figures_of_alternatives(fitted):
         assert test.verdict == "lda-shown"
         table = fit.usual_figures(test.witness).table
         np.testing.assert_allclose(table["selection rate"], test.witness.selection_rate, atol=1e-10)
+    foreign = test.witness
+    refused("bad-decisions", "found by another fit", lambda: ff.usual_figures(foreign))
+    few = ff.test_lda((X["u"] < -0.9).astype(int), capacity=0.2).evidence.witness
+    rates = ff.usual_figures(few).table["selection rate"]
+    np.testing.assert_allclose(rates, few.selection_rate, atol=1e-10)
+    assert rates.max() < 0.4  # not those of the same directions without a capacity
+    refused("bad-decisions", "found by another fit", lambda: other.usual_figures(few))

@@ -10,8 +10,9 @@ import pandas as pd
 from ..arrays import ArrayLike, BoolArray, FloatArray
 from ..data.checks import check_risks
 from ..data.criteria import Criteria
+from ..data.messages import shown
 from ..data.notebook import BLUE, Picture
-from ..data.reading import Label
+from ..data.reading import Label, to_float
 from ..data.result import PlainDict, Result, labels, plain_items
 from ..errors import InputError
 from ..fit import Fit
@@ -78,7 +79,7 @@ class TradeOffCurve(Result):
         Limits hold for all gaps together; they are not numbers where a polygon has no such gap.
         """
         most = max(abs(float(self.curve[0, 1])), 1e-12)
-        asked = np.linspace(0.0, most, 11) if gaps is None else np.atleast_1d(np.asarray(gaps, dtype=float))
+        asked = np.linspace(0.0, most, 11) if gaps is None else _read_gaps(gaps)
         sets = {"risk": self.vertices, "risk low": self.outer, "risk high": self.inner}
         table = {name: [_least(polygon, gap) for gap in asked] for name, polygon in sets.items()}
         return pd.DataFrame(table, index=pd.Index(asked, name="gap at most"))
@@ -97,6 +98,13 @@ class TradeOffCurve(Result):
     def _picture(self) -> Picture:
         plane = Picture(("overall risk", "gap")).area(self.vertices, BLUE, "attainable")
         return plane.line(self.curve, BLUE, "trade-off")
+
+
+def _read_gaps(gaps: ArrayLike) -> FloatArray:
+    found = np.atleast_1d(to_float(np.asarray(gaps), "gaps", "bad-option", "Give numbers such as 0.05."))
+    if found.ndim != 1 or not (np.isfinite(found) & (found >= 0.0)).all():
+        raise InputError("bad-option", f"gaps must be finite numbers of at least 0, got {shown(gaps)}.")
+    return found
 
 
 def _least(polygon: FloatArray, gap: float) -> float:

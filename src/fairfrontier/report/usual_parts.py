@@ -41,7 +41,7 @@ def usual(
     figures = _figures(ff, test.name, a, reference, score)
     w, alternative = test.witness, None
     if w is not None and w.changed is None:
-        alternative = _figures(ff, "the alternative", alternative_chances(ff.fit_, w, test.capacity), figures.reference)
+        alternative = _figures(ff, "the alternative", alternative_chances(ff.fit_, w), figures.reference)
     return UsualRecord(
         reference=str(figures.reference),
         algorithm=lines(figures),
@@ -148,8 +148,9 @@ def _explained(ff: FairFrontier, a: FloatArray, figures: UsualFigures) -> str:
             f"{p_value_text(least, figures.alpha)})"
         )
     return (
-        f"{'; '.join(said).capitalize()}. P-values are adjusted for all these comparisons. Rates that differ among people with the same outcome are not explained by "
-        "the outcome alone; where they do not differ the sample may be too small."
+        f"{'; '.join(said).capitalize()}. P-values are adjusted for all these comparisons. Rates that differ among "
+        "people with the same outcome are not explained by the outcome alone; where they do not differ the sample may "
+        "be too small."
     )
 
 

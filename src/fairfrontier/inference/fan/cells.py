@@ -74,7 +74,7 @@ class _Mesh:
     def __init__(self, rows: CriteriaRows, standing: Standing, fan: Fan, n_jobs: int | None) -> None:
         self.value, self.standing, self.n = RuleValuer(rows, standing, n_jobs), standing, rows.n_criteria
         self.values: RuleValues | None = None
-        spanning = fan.spanning / ray_sizes(fan.directions, rows)[:, None]
+        spanning = fan.spanning / ray_sizes(fan, rows)[:, None]
         self.corners, self.own = np.empty((0, spanning.shape[1])), np.empty(0, dtype=np.intp)
         self.own_t = np.empty(0)
         self.halves: dict[tuple[int, int], int] = {}

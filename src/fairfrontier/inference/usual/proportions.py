@@ -70,7 +70,7 @@ def rate_of(
         _, code = np.unique(clusters[rows], return_inverse=True)
         influence, units = np.bincount(code, influence), np.bincount(code, share)
     variance = float((influence**2).sum())
-    # at rates of 0 and 1, or the same chance for everybody, there is no variance to go by: the size by the weights alone
+    # with rates of 0 and 1, or one chance for everybody, there is no variance to go by: the size by the weights alone
     size = rate * (1.0 - rate) / variance if variance > STILL else 1.0 / float((units**2).sum())
     return Rate(rate, size, counted=False)
 
