@@ -12,9 +12,10 @@ from support.refusals import refused
 from fairfrontier import FairFrontier
 from fairfrontier.errors import FairFrontierWarning
 from fairfrontier.frontier.plane import unit_circle
+from fairfrontier.frontier.trade_off import PROJECTION
 from fairfrontier.inference.fan.forms import criteria_forms
 from fairfrontier.inference.fan.questions import criteria_of
-from fairfrontier.inference.trade_off import DIRECTIONS, PROJECTION
+from fairfrontier.inference.trade_off import DIRECTIONS
 
 N = 500
 

@@ -20,7 +20,7 @@ from ..frontier.plane import clip_polygon, convex_contains, intersect_half_plane
 from ..frontier.rule_values import RuleValuer
 from ..frontier.standing import stand
 from ..frontier.support import Arcs
-from ..frontier.trade_off import make_trade_off
+from ..frontier.trade_off import PROJECTION, make_trade_off
 from .bands import deepest_point
 from .fan.forms import criteria_forms, square_root
 from .fan.questions import criteria_of, folds_of
@@ -29,8 +29,6 @@ DIRECTIONS = 240
 """Directions on which the supremum over all directions is taken."""
 CURVE = 101
 """Directions of the curve."""
-PROJECTION = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, -1.0]])
-"""Overall risk, and the measure of the first group less that of the second."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -15,6 +15,7 @@ from ..data.messages import shown
 from ..data.row_losses import row_losses
 from ..errors import InputError
 from ..fit import Bounds, Fit, attainable, predicted
+from ..frontier.asked import loss_differences, values_to_learn
 from ..frontier.attainable import Attainable
 from ..frontier.capacity import cap
 from ..frontier.sets import configuration, frontier_angles
@@ -23,14 +24,18 @@ from ..inference.fan.forms import standing_of
 from ..inference.fan.menu import group_menu, menu_weights
 from ..inference.fan.questions import folds_of
 from ..inference.fan.result import JointLDATest
+from ..inference.fan.witness import JointWitness
 from ..inference.lda.answer import LDAAnswer
 from ..inference.lda.result import LDATest
+from ..inference.lda.witness import Alternative
+from ..inference.usual.questions import alternative_chances
 from ..learning.cross_fitting import cross_fit, fit_on_all
 from ..learning.learners import FittedLearner, Learner
 from .alternatives import FINE, Alternatives, Current, find_alternatives
 from .classifier import FrontierRule
 from .group_alternatives import group_alternatives
-from .preferences import Setting, Weights, preferred_direction
+from .mixed import FittedCriteria, Mixed, MixedRule
+from .preferences import Setting, Weights, criteria_direction, preferred_direction
 
 
 class Deployment:
@@ -49,6 +54,7 @@ class Deployment:
     def __init__(self, fit: Fit, parameters: Mapping[str, Any], classes: Any) -> None:
         self.fit, self.parameters, self.classes = fit, dict(parameters), classes
         self._learned: FittedLearner | None = None
+        self._criteria: FittedCriteria | None = None
 
     def asking(self, fit: Fit) -> Deployment:
         """Take the same fit with other options; the learner fitted on all rows stays."""
@@ -97,6 +103,47 @@ class Deployment:
         )
         return rule.settle(fit.sample, self.classes, q, learned)
 
+    def alternative(self, found: Alternative, *, lower: Any = None, upper: Any = None) -> MixedRule:
+        """Return the rule, or lottery, that a test has shown to be an alternative; see `FairFrontier.rule`."""
+        alternative_chances(self.fit, found)  # says so if it is not one of this fit
+        directions = -found.directions if isinstance(found, JointWitness) else found.directions
+        if lower is None and upper is None:
+            lower, upper = _same_for_all(self.fit.bounds)
+        return self._mixed(directions, found.shares, capacity=found.capacity, lower=lower, upper=upper)
+
+    def by_criteria(
+        self, weights: Weights, direction: ArrayLike | None, *, lower: Any = None, upper: Any = None
+    ) -> MixedRule:
+        """Return the rule of a direction of the criteria that were asked for; see `FairFrontier.rule`."""
+        q = criteria_direction(self.fit, weights, direction)
+        return self._mixed(q[None], np.ones(1), lower=lower, upper=upper)
+
+    def _mixed(self, directions: FloatArray, shares: FloatArray, **limits: Any) -> MixedRule:
+        fit = self.fit
+        rule = MixedRule(direction=directions[0], groups=fit.sample.groups.labels, **limits, **self.parameters)
+        scales = fit.sample.groups.shares
+        if fit.asked is not None:
+            scales = fit.asked.scales(fit.sample, fit.row_losses)
+        mixed = Mixed(np.array(directions), np.array(shares), scales)
+        return rule.settle_mixed(fit.sample, self.classes, mixed, self.learned_criteria())
+
+    def learned_criteria(self) -> FittedLearner | FittedCriteria:
+        """Return what predicts the criteria of new rows: the learner itself, if these are the groups' risks."""
+        fit, asked = self.fit, self.fit.asked
+        if asked is None:
+            return self.learned()
+        if self._criteria is None:
+            known = fit.nuisance.group_probabilities is not None
+            values = values_to_learn(asked.chosen, (asked.measure, asked.profit), group_known=known)
+            learner, n_jobs = learner_of(fit), fit.options.n_jobs
+            others = {
+                name: fit_on_all(fit.sample, z, learner, n_jobs=n_jobs, random_state=fit.seeds.rules)
+                for name, z in values.items()
+            }
+            differences = loss_differences(asked.chosen, fit.sample, fit.row_losses)
+            self._criteria = FittedCriteria(asked.chosen, differences, self.learned(), others)
+        return self._criteria
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlternativeRules:
@@ -106,9 +153,24 @@ class AlternativeRules:
     capacity: float | None
 
     def __call__(self, q: FloatArray) -> FrontierRule:
-        """Return the rule of direction ``q`` (2,)."""
+        """Return the rule of direction ``q`` (J,)."""
         lower, upper = _same_for_all(self.deployment.fit.bounds)
+        if self.deployment.fit.asked is not None:
+            return self.deployment.by_criteria(None, q, lower=lower, upper=upper)
         return self.deployment.rule(direction=q, capacity=self.capacity, lower=lower, upper=upper)
+
+
+def shown_alternative(given: LDAAnswer | Alternative) -> Alternative:
+    """Return the alternative that a test has shown; refuse one that has shown none."""
+    if isinstance(given, Alternative):
+        return given
+    if given.witness is None:
+        raise InputError(
+            "bad-option",
+            f"The test of {given.name} shows no alternative ({given.verdict}), so that there is none to be deployed. "
+            "`alternatives` lists rules that are estimated to be better.",
+        )
+    return given.witness
 
 
 def check_sought(fit: Fit, algorithms: Algorithms, n: int) -> None:
