@@ -305,7 +305,6 @@ def test_what_needs_the_plane_of_two_risks_is_refused():
     refused("bad-option", "other criteria: fairness='selection-ratio', accuracy='overall'", ff.test_group_skew)
     refused("bad-option", "other criteria", lambda: ff.distance_to_fairest(a))
     refused("bad-option", "A test of risk pairs", lambda: ff.test_lda(risks=[0.2, 0.2]))
-    refused("bad-option", "A list of alternatives", lambda: ff.alternatives(a))
     refused("bad-option", "`weights` are those of the groups", lambda: ff.rule("utilitarian"))
     refused("bad-option", "The cost of a ban", ff.cost_of_ban)
     assert f"Question    {ff.test_lda(a).question}" in ff.summary()

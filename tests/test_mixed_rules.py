@@ -1,5 +1,6 @@
 """Alternatives that a test has shown, deployed: lotteries of rules by any criteria against plain formulas."""
 
+import json
 import pickle
 import warnings
 
@@ -13,6 +14,8 @@ from support.refusals import refused
 from fairfrontier import FairFrontier, evaluate
 from fairfrontier.criteria import Criterion
 from fairfrontier.errors import FairFrontierWarning
+from fairfrontier.inference.fan.questions import criteria_of
+from fairfrontier.rules.alternatives import SURE
 
 N = 900
 SMALL = QUICK | {"n_folds": 2, "n_boot": 199, "random_state": 0}
@@ -70,6 +73,53 @@ def test_lottery_by_other_criteria_against_plain_formulas(kept):
     again = pickle.loads(pickle.dumps(rule))
     np.testing.assert_array_equal(again.predict_proba(X), rule.predict_proba(X))
     refused("bad-option", "cannot be fitted by itself", lambda: clone(rule).fit(X, y, sensitive_features=g))
+
+
+def test_alternatives_by_other_criteria(kept):
+    ff, test = kept
+    X, y, g, in_use = town()
+    found = ff.alternatives(in_use, n=5, test=test)
+    table, names = found.table, test.gain_names
+    assert found.compared == tuple(names)
+    assert 3 <= len(found) <= 5
+    assert (table[[f"gain {name}" for name in names]].to_numpy() > 0).all()
+    rows, asked = criteria_of(ff.fit_), ff.fit_.asked
+    now = rows.by_criterion(rows.values(in_use.to_numpy()[rows.row].astype(float)))
+    for k, line in table.iterrows():
+        a = (rows.vectors @ -found.directions[k] < 0.0).astype(float)  # the rule, written out
+        c = rows.by_criterion(rows.values(a))
+        decided = a[np.argsort(rows.row)]
+        for label in ff.groups_:
+            own = g == label
+            assert line[f"risk {label}"] == pytest.approx(np.mean(decided[own] != y[own]))
+            assert line[f"selection rate {label}"] == pytest.approx(decided[own].mean())
+            assert line[f"true positive rate {label}"] == pytest.approx(decided[own & (y == 1)].mean())
+        assert line["gain overall risk"] == pytest.approx(now[0] - c[0])
+        assert line["gain profit"] == pytest.approx(now[1] - c[1])
+        assert line["gain room for more people selected"] == pytest.approx(0.1 + now[4] - c[4])
+        assert line["apart"] == pytest.approx(abs(c[2] - c[3]))
+        assert line["agreement"] == pytest.approx(np.mean(decided == in_use))
+        errors = [line[f"se gain {name}"] for name in names]
+        assert line["flagged"] == any(line[f"gain {name}"] < SURE * e for name, e in zip(names, errors, strict=True))
+        assert all(line[f"at least {name}"] <= line[f"gain {name}"] for name in names)
+    assert asked.names(ff.groups_)[0] == "overall risk"
+    k = found.choose("fairest", flagged=True)
+    assert table["apart"][k] == table["apart"].min()
+    np.testing.assert_allclose(found.rule(k).directions_[0], found.directions[k])
+    assert set(found.rule(k).predict(X)) <= {0, 1}
+    text = found.summary()
+    assert test.question in text
+    assert "smallest overall risk" in text
+    assert "room for more people selected" in text
+    json.dumps(found.to_dict())
+    assert found._repr_html_()
+    held = ff.alternatives(in_use, n=3, test=test, held_out=True)
+    assert "held-out half" in held.evaluated
+    assert list(held.table.columns) == list(table.columns)
+    best = ff.alternatives(ff.rule().predict(X), n=3)
+    assert len(best) == 0
+    assert "a gain in every respect (overall risk, profit, the gap" in best.summary()
+    refused("bad-option", "asks another question", lambda: fitted()[0].alternatives(in_use, test=test))
 
 
 def test_directions_of_other_criteria():

@@ -570,7 +570,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def trade_off(self, alpha: float | None = None) -> TradeOffCurve:
         """Overall risk against the gap between two groups over all rules, with a uniform confidence band.
 
-        Needs ``accuracy="overall"``; the gap is that in the measure ``fairness``.
+        Needs ``accuracy="overall"``; the gap is that in the measure ``fairness``. The result has the attainable set,
+        its frontier with directions that `rule` takes, the band, and a confidence set of the whole frontier.
 
         Examples
         --------
@@ -987,7 +988,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         """Find rules of the frontier that are estimated to improve on an algorithm for all groups and in the gap.
 
         Whether an improvement is shown is another question, which the robust test answers: the result has its verdict.
-        With more than two groups the gap is the range of the risks.
+        With more than two groups the gap is the range of the risks. With other choices of ``fairness``, ``accuracy``,
+        ``keep`` and ``profit`` rules improve in all that these compare.
 
         Parameters
         ----------
@@ -1025,7 +1027,6 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         True
         """
         fit, algorithms = self._ask(decisions, None, randomised, threshold)
-        fit.risks_only("A list of alternatives")
         check_sought(fit, algorithms, n)
         jointly = questions.asked_jointly(fit, method="robust", directions=None, kinks=True, capacity=capacity)
         if test is None and jointly:

@@ -150,7 +150,8 @@ class AskedCriteria:
 
 
 def _by_group(measure: RowMeasure, sample: Sample) -> list[RowMeasure]:
-    return [measure._replace(weight=measure.weight * (sample.group == g)) for g in range(len(sample.groups))]
+    weight, base, change = measure
+    return [RowMeasure(weight * (sample.group == g), base, change) for g in range(len(sample.groups))]
 
 
 def measures_of(chosen: Criteria, sample: Sample, losses: RowLosses) -> tuple[RowMeasure, FloatArray | None]:

@@ -288,9 +288,10 @@ class JointLDATest(LDAAnswer):
         own, base = self.measure, e.aims.reference
         now = [self.spread] if base is None else np.abs(np.delete(own, base) - own[base]).tolist()
         kept = [float(e.criteria[each.criterion]) for each in e.aims.kept]
-        return list(zip(self._gain_names(), [*lower, *now[:k], *kept], strict=True))
+        return list(zip(self.gain_names, [*lower, *now[:k], *kept], strict=True))
 
-    def _gain_names(self) -> list[str]:
+    @property
+    def gain_names(self) -> list[str]:
         """What the gains of an alternative are gains in."""
         c, n_groups = self.criteria, len(self.groups)
         names = ["overall risk"] if c.accuracy == "overall" else [f"group {label}" for label in self.groups]
@@ -324,7 +325,7 @@ class JointLDATest(LDAAnswer):
                 )
         return [
             shown,
-            *([] if (w := self.witness) is None else [_describe(w, self._gain_names(), self.alpha)]),
+            *([] if (w := self.witness) is None else [_describe(w, self.gain_names, self.alpha)]),
         ]
 
 
