@@ -27,6 +27,10 @@ from .fan.questions import criteria_of, folds_of
 
 DIRECTIONS = 240
 """Directions on which the supremum over all directions is taken."""
+ROUNDING = 1e-12
+"""By how much pairs may be off by rounding."""
+REGION = 241
+"""Gaps at which the region of the frontier is drawn."""
 CURVE = 101
 """Directions of the curve."""
 
@@ -35,10 +39,11 @@ CURVE = 101
 class TradeOffCurve(Result):
     """What rules attain in overall risk and gap, the measure of the first group less that of the second.
 
-    ``vertices`` (k, 2): the estimated set. ``curve`` (m, 2): from the most accurate rule to the smallest predicted gap,
-    attained by the rules of ``directions`` (m, 2). With probability 1 - alpha rules attain all that lies in the polygon
-    ``inner`` and, if the learner is consistent, nothing outside of ``outer``: ``critical_value`` standard errors on
-    either side of the support function.
+    ``vertices`` (k, 2): the estimated set. ``curve`` (m, 2), its frontier: from the most accurate rule to the smallest
+    predicted gap, attained by the rules of ``directions`` (m, 2); where the gap vanishes, by a lottery of the last two.
+    With probability 1 - alpha rules attain all that lies in the polygon ``inner`` and, if the learner is consistent,
+    nothing outside of ``outer``: ``critical_value`` standard errors on either side of the support function. Then the
+    whole frontier lies in ``region`` (j, 2): no rule is shown to be at least as accurate with no wider a gap.
     """
 
     groups: tuple[Label, ...]
@@ -68,7 +73,7 @@ class TradeOffCurve(Result):
 
     def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON: the polygons and the curve."""
-        names = ("vertices", "curve", "directions", "inner", "outer")
+        names = ("vertices", "curve", "directions", "inner", "outer", "region")
         return plain_items(self._facts() | {name: getattr(self, name) for name in names})
 
     def to_frame(self, gaps: ArrayLike | None = None) -> pd.DataFrame:
@@ -93,6 +98,31 @@ class TradeOffCurve(Result):
         """Whether pairs (k, 2) lie in the outer polygon: those outside are shown not to be attainable."""
         return convex_contains(self.outer, check_risks(points), slack=1e-12)
 
+    def on_frontier(self, points: ArrayLike) -> BoolArray:
+        """Whether pairs (k, 2) may lie on the frontier: not shown to be out of reach, nor to be improved on.
+
+        At the points of the frontier the overall risk is the smallest with a gap of at most that size. All of them are
+        in this set with probability 1 - alpha, if the learner is consistent.
+        """
+        pairs = check_risks(points)
+        least = np.array([_least(self.inner, abs(gap)) for gap in pairs[:, 1].tolist()])
+        improved = least < pairs[:, 0] - ROUNDING  # false where nothing is shown to be attained
+        return self.compatible(pairs) & ~improved
+
+    @property
+    def region(self) -> FloatArray:
+        """Polygon (j, 2) of the pairs that may lie on the frontier, at many gaps; (0, 2) if there are none."""
+        if len(self.outer) == 0:
+            return np.empty((0, 2))
+        low, high = self.outer[:, 1].min(), self.outer[:, 1].max()
+        gaps = np.unique(np.append(np.linspace(low, high, REGION), 0.0 if low < 0.0 < high else low))
+        ends = np.array([_ends(self.outer, gap) for gap in gaps])
+        least = np.array([_least(self.inner, abs(gap)) for gap in gaps.tolist()])
+        most = np.fmin(ends[:, 1], least)
+        kept = ends[:, 0] <= most
+        lower = np.column_stack([ends[kept, 0], gaps[kept]])
+        return np.vstack([lower, np.column_stack([most[kept], gaps[kept]])[::-1]])
+
     def _picture(self) -> Picture:
         plane = Picture(("overall risk", "gap")).area(self.vertices, BLUE, "attainable")
         return plane.line(self.curve, BLUE, "trade-off")
@@ -110,6 +140,17 @@ def _least(polygon: FloatArray, gap: float) -> float:
     across = np.array([[0.0, 1.0], [0.0, -1.0]])
     kept = clip_polygon(polygon, across, np.array([gap, gap]))
     return float(kept[:, 0].min()) if len(kept) else np.nan
+
+
+def _ends(polygon: FloatArray, gap: float) -> tuple[float, float]:
+    """Smallest and largest first coordinate of the points of a convex polygon whose second is ``gap``."""
+    following = np.roll(polygon, -1, axis=0)
+    step = following[:, 1] - polygon[:, 1]
+    share = np.divide(gap - polygon[:, 1], step, out=np.full(len(step), np.nan), where=step != 0.0)
+    along = polygon[:, 0] + share * (following[:, 0] - polygon[:, 0])
+    crossed = along[(share >= 0.0) & (share <= 1.0)]
+    own = np.concatenate([crossed, polygon[np.abs(polygon[:, 1] - gap) <= ROUNDING, 0]])
+    return float(own.min()), float(own.max())
 
 
 def trade_off(fit: Fit, alpha: float | None = None) -> TradeOffCurve:
