@@ -81,6 +81,16 @@ def test_against_statsmodels():
         np.testing.assert_allclose([row["z"], row["p z"]], [z, p], **EXACT)
         limits = proportion.confint_proportions_2indep(k, n, k1, n1, method="newcomb", compare="diff")
         np.testing.assert_allclose([row["difference low"], row["difference high"]], limits, **EXACT)
+        limits = proportion.proportion_confint(k, n, method="wilson")
+        np.testing.assert_allclose([row["selection rate low"], row["selection rate high"]], limits, **EXACT)
+        if k > 0:
+            limits = proportion.confint_proportions_2indep(k, n, k1, n1, method="log", compare="ratio")
+            np.testing.assert_allclose([row["ratio low"], row["ratio high"]], limits, **EXACT)
+    multitest = pytest.importorskip("statsmodels.stats.multitest", reason="statsmodels is not installed")
+    several = [one for pair in COUNTS[:2] for one in pair]
+    table = figures(*people(several), reference=1).table.drop("b")
+    adjusted = multitest.multipletests(table["p z"], method="holm")[1]
+    np.testing.assert_allclose(table["p z adjusted"], adjusted, **EXACT)
 
 
 def test_pooled_z_by_its_formula():
