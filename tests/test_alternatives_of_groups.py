@@ -170,7 +170,7 @@ def test_rules_are_not_chosen_twice_and_ends_are_among_them():
     rows = risk_rows(*_small())
     fan, standing = standing_of(rows, np.full(60, 0.5), np.arange(60) % 3, None)
     menu = group_menu(rows, fan, standing, menu_weights(3), n_draws=99, seed=SEED)
-    chosen = improving_rules(menu, 5)
+    chosen = improving_rules(menu, 5, [np.ptp(menu.risks, axis=1), *menu.risks.T])
     assert len(np.unique(menu.risks[chosen], axis=0)) == len(chosen)
     assert (menu.gains[chosen] > 0).all()
 

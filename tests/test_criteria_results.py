@@ -95,9 +95,9 @@ def test_criteria_and_predictions_against_plain_formulas(measure, accuracy):
         "false-positive-rate": p - positive,
     }
     t = [p * within if accuracy == "by-group" else (p * within).sum(axis=1)]
-    t.append(ff.fit_.asked.t_profit[0].sum(axis=1) * -1.0)
+    t.append(ff.fit_.asked.predictions.profit[0].sum(axis=1) * -1.0)
     if not (accuracy == "by-group" and measure == "risk"):
-        t.append(by_group[measure] if measure != "own" else ff.fit_.asked.t[0])
+        t.append(by_group[measure] if measure != "own" else ff.fit_.asked.predictions.measure[0])
     t.append(p.sum(axis=1))
     scale = np.array([weight.sum() / (weight * w).sum() for w, _, _ in parts])
     np.testing.assert_allclose(rows.vectors, np.column_stack(t) * scale, atol=1e-12)
@@ -110,8 +110,8 @@ def test_profits_and_own_measures_are_learned():
     own = Criterion(weight=1, base=0, gain=X["v"], name="change in v")
     ff, _, _, g = fitted(fairness=own, accuracy="overall", profit=profit, n_folds=5)
     asked = ff.fit_.asked
-    assert np.corrcoef(asked.t_profit[0].sum(axis=1), profit)[0, 1] > 0.9
-    assert np.corrcoef(asked.t[0].sum(axis=1), X["v"])[0, 1] > 0.9
+    assert np.corrcoef(asked.predictions.profit[0].sum(axis=1), profit)[0, 1] > 0.9
+    assert np.corrcoef(asked.predictions.measure[0].sum(axis=1), X["v"])[0, 1] > 0.9
     assert (g != "c").all()
 
 
@@ -119,7 +119,7 @@ def test_profits_and_own_measures_are_learned():
 def test_learners_with_and_without_a_model_of_the_group(learner):
     params = {"max_iter": 5} if learner == "auto" else {"n_penalties": 20, "n_tuning_folds": 3}
     ff, _, _, g = fitted(quick=False, learner=learner, learner_params=params, fairness="selection-rate")
-    chances = ff.fit_.asked.t[0]
+    chances = ff.fit_.asked.predictions.measure[0]
     assert chances.shape == (N, 2)
     for k, label in enumerate(ff.groups_):
         own = g == label
@@ -163,7 +163,7 @@ def test_three_groups_jobs_and_pairs(options):
     # two of the groups: people of both, with chances among these two
     pair = ff.pair("a", "b")
     asked = pair.fit_.asked
-    np.testing.assert_allclose(asked.t.sum(axis=2), 1.0, atol=1e-12)
+    np.testing.assert_allclose(asked.predictions.measure.sum(axis=2), 1.0, atol=1e-12)
     assert pair.test_lda(a).groups == ("a", "b")
 
 
@@ -245,6 +245,7 @@ def test_choices_that_cannot_be_are_refused():
     refused("bad-option", "group-aware", lambda: fit(**overall, rules="group-aware"))
     refused("bad-option", "jitter", lambda: fit(**overall, jitter=0.1))
     refused("bad-option", "bias_correction", lambda: fit(**overall, bias_correction="regret"))
+    refused("bad-option", "name of a Criterion must be text", lambda: fit(fairness=Criterion(name=5)))
     refused("bad-nuisance", "`profit` needs", lambda: fit(profit=np.ones(N), external_nuisance=np.full((N, 2), 0.1)))
     flat = fit(fairness="true-positive-rate", loss="squared", learner="lasso")  # (1 - y)^2 - y^2 depends on y
     assert flat.test_lda((X["u"] > 0).astype(int)).groups == ("b", "a")
@@ -267,7 +268,35 @@ def test_rates_that_are_not_defined_or_known_are_said():
         test = ff.test_lda((g == "a") & (X["u"] > 0))
     assert test.spread == 0.0
     with pytest.warns(SmallSampleWarning, match="exactly 0 or 1"):
-        ff.test_lda(np.ones(N))
+        everybody = ff.test_lda(np.ones(N))
+    assert everybody.verdict == "lda-shown"
+    assert "the same in all groups now, and cannot be more so" in everybody.summary()
+    one = np.zeros(N)
+    one[np.flatnonzero(g == "a")[0]] = 1.0
+    with pytest.warns(SmallSampleWarning):
+        refused("undefined-rate", "So few people are selected", lambda: ff.test_lda(one))
+    one[np.flatnonzero(g == "b")[:9]] = 1.0
+    with pytest.warns(SmallSampleWarning, match="0 or 1 but for fewer than 5 people in group 'a'"):
+        ff.test_lda(one)
+
+
+def test_units_of_profits_and_rounding():
+    """Whatever the currency, the answer is the same, and the alternative earns as much more in it."""
+    X, _, _ = people(2)
+    profit = 1.0 + X["u"].to_numpy()
+    a = (X["w"] > 0).astype(int)
+    tests = []
+    for unit in (1.0, 2.0**40):  # a power of two does not round
+        ff = fitted(fairness="selection-rate", accuracy="overall", profit=unit * profit)[0]
+        ff.fit_.asked.predictions.profit[:] = unit * (1.0 + X["u"].to_numpy())[:, None] / 2.0
+        tests.append(ff.test_lda(a))
+    one, other = tests
+    assert one.p_value == pytest.approx(other.p_value, rel=1e-6)
+    assert one.evidence.feasibility_p_value == other.evidence.feasibility_p_value
+    assert one.verdict == "lda-shown"
+    np.testing.assert_allclose(other.witness.gain / [1.0, 2.0**40, 1.0], one.witness.gain, rtol=1e-6)
+    bounds = other.witness.lower_bounds(0.05) / [1.0, 2.0**40, 1.0]
+    np.testing.assert_allclose(bounds, one.witness.lower_bounds(0.05), rtol=1e-6)
 
 
 def test_what_needs_the_plane_of_two_risks_is_refused():
@@ -276,8 +305,7 @@ def test_what_needs_the_plane_of_two_risks_is_refused():
     refused("bad-option", "other criteria: fairness='selection-ratio', accuracy='overall'", ff.test_group_skew)
     refused("bad-option", "other criteria", lambda: ff.distance_to_fairest(a))
     refused("bad-option", "A test of risk pairs", lambda: ff.test_lda(risks=[0.2, 0.2]))
-    refused("bad-option", "A list of alternatives", lambda: ff.alternatives(a))
-    refused("bad-option", "A rule by weights", lambda: ff.rule("utilitarian"))
+    refused("bad-option", "`weights` are those of the groups", lambda: ff.rule("utilitarian"))
     refused("bad-option", "The cost of a ban", ff.cost_of_ban)
     assert f"Question    {ff.test_lda(a).question}" in ff.summary()
     refused("bad-option", "is the robust one without a capacity", lambda: ff.test_lda(a, capacity=0.3))

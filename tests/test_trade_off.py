@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.path import Path
 from scipy.optimize import linprog
 from support.quick import QUICK
 from support.refusals import refused
@@ -12,9 +13,10 @@ from support.refusals import refused
 from fairfrontier import FairFrontier
 from fairfrontier.errors import FairFrontierWarning
 from fairfrontier.frontier.plane import unit_circle
+from fairfrontier.frontier.trade_off import PROJECTION
 from fairfrontier.inference.fan.forms import criteria_forms
 from fairfrontier.inference.fan.questions import criteria_of
-from fairfrontier.inference.trade_off import DIRECTIONS, PROJECTION
+from fairfrontier.inference.trade_off import DIRECTIONS
 
 N = 500
 
@@ -90,6 +92,28 @@ def test_polygons_and_curve(found):
     assert (table["risk low"] <= table["risk"]).all()
     assert (table["risk"] <= table["risk high"]).all()
     assert not curve.compatible([[0.0, 0.0]])[0]
+    refused("bad-option", "finite numbers of at least 0", lambda: curve.to_frame([-0.1]))
+    refused("bad-option", "gaps must hold numbers", lambda: curve.to_frame("none"))
+
+
+def test_confidence_set_of_the_frontier(found):
+    """By loops over points: in the outer polygon, and no point of the inner one is better with no wider a gap."""
+    curve = found[0].trade_off()
+    rng = np.random.default_rng(1)
+    low, high = curve.outer.min(axis=0), curve.outer.max(axis=0)
+    points = np.vstack([low + (high - low) * rng.random((150, 2)), curve.curve[::20]])
+    for point, inside in zip(points, curve.on_frontier(points), strict=True):
+        shares = np.ones((1, len(curve.outer)))
+        reached = linprog(np.zeros(len(curve.outer)), None, None, np.vstack([curve.outer.T, shares]), [*point, 1.0])
+        across = np.vstack([curve.inner[:, 1], -curve.inner[:, 1]])
+        better = linprog(curve.inner[:, 0], across, np.full(2, abs(point[1])), np.ones((1, len(curve.inner))), [1.0])
+        expected = reached.status == 0 and not (better.status == 0 and better.fun < point[0])
+        assert inside == expected, point
+    assert curve.on_frontier(curve.curve).all()
+    # the polygon that is drawn has the same points, but for the gaps between those at which it is made
+    drawn = Path(curve.region).contains_points(points, radius=0.0)
+    assert np.mean(drawn == curve.on_frontier(points)) > 0.97
+    assert curve.on_frontier(points).mean() < 0.5
 
 
 def test_rules_that_were_not_learned_here_lie_in_the_outer_polygon(found):
@@ -105,6 +129,9 @@ def test_what_is_not_planar_is_refused():
     refused("bad-option", "needs a fit with accuracy", lambda: fitted(200, accuracy="by-group")[0].trade_off())
     kept = fitted(200, fairness="selection-rate", keep="selection-rate")[0]
     refused("bad-option", "this one has fairness='selection-rate'", kept.trade_off)
+    planar = fitted(200)[0]
+    for ask in (planar.feasible_set, planar.frontier, planar.frontier_confidence_set):
+        refused("bad-option", "band of overall risk and gap are those of `trade_off`", ask)
 
 
 def test_picture(found):
@@ -114,4 +141,5 @@ def test_picture(found):
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert "in use" in labels
     assert "95% band, outer" in labels
+    assert "95% confidence set of the frontier" in labels
     refused("bad-option", "A plot with a region", lambda: ff.plot(capacity=0.2))

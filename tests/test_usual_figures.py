@@ -11,9 +11,11 @@ from support.quick import QUICK
 from support.refusals import refused
 
 from fairfrontier import FairFrontier, evaluate
+from fairfrontier.data.number_formats import p_value_text
 from fairfrontier.errors import FairFrontierWarning
 from fairfrontier.inference.p_values import holm
 from fairfrontier.inference.usual.figures import Rows, usual_figures
+from fairfrontier.report.usual_parts import sequence
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 COUNTS = [((12, 40), (30, 55)), ((0, 25), (7, 60)), ((20, 20), (11, 30)), ((500, 2000), (640, 2000)), ((1, 3), (2, 4))]
@@ -79,6 +81,16 @@ def test_against_statsmodels():
         np.testing.assert_allclose([row["z"], row["p z"]], [z, p], **EXACT)
         limits = proportion.confint_proportions_2indep(k, n, k1, n1, method="newcomb", compare="diff")
         np.testing.assert_allclose([row["difference low"], row["difference high"]], limits, **EXACT)
+        limits = proportion.proportion_confint(k, n, method="wilson")
+        np.testing.assert_allclose([row["selection rate low"], row["selection rate high"]], limits, **EXACT)
+        if k > 0:
+            limits = proportion.confint_proportions_2indep(k, n, k1, n1, method="log", compare="ratio")
+            np.testing.assert_allclose([row["ratio low"], row["ratio high"]], limits, **EXACT)
+    multitest = pytest.importorskip("statsmodels.stats.multitest", reason="statsmodels is not installed")
+    several = [one for pair in COUNTS[:2] for one in pair]
+    table = figures(*people(several), reference=1).table.drop("b")
+    adjusted = multitest.multipletests(table["p z"], method="holm")[1]
+    np.testing.assert_allclose(table["p z adjusted"], adjusted, **EXACT)
 
 
 def test_pooled_z_by_its_formula():
@@ -163,6 +175,67 @@ def test_weights_clusters_and_lotteries_have_an_effective_size():
     pd.testing.assert_frame_equal(equal[shared], counted[shared], rtol=1e-10)
 
 
+def test_the_same_chance_for_everybody_is_no_certainty():
+    """Chances that do not vary have no variance to go by: rounding must not be taken for a precise estimate."""
+    group = np.repeat([0, 1], [308, 292])
+    row = figures(np.where(group == 1, 0.3, 0.2), group).table.loc["a"]
+    z = stats.norm.isf(0.025)
+    for limit in ("low", "high"):
+        p = row[f"selection rate {limit}"]
+        assert (0.2 - p) ** 2 == pytest.approx(z**2 * p * (1 - p) / 308, rel=1e-9)
+    assert abs(row["z"]) < 4.0
+
+
+def test_standardised_difference_of_weighted_clusters():
+    rng = np.random.default_rng(5)
+    group, clusters = np.repeat([0, 1], 60), np.arange(120) // 4
+    score = rng.normal(size=120) + rng.normal(size=30)[clusters]
+    weight = rng.exponential(size=120) + 0.1
+    a = (score > 0).astype(float)
+    for w, c in ((None, clusters), (weight, None), (weight, clusters)):
+        row = figures(a, group, weight=w, clusters=c, score=score, reference=1).table.loc["a"]
+        parts = []
+        for g in (0, 1):
+            own = np.flatnonzero(group == g)
+            share = np.ones(60) if w is None else w[own]
+            share = share / share.sum()
+            mean = share @ score[own]
+            spread = share @ (score[own] - mean) ** 2
+            units = np.arange(60) if c is None else c[own] - c[own].min()
+            variance = (np.bincount(units, share * (score[own] - mean)) ** 2).sum()  # of the mean
+            size = spread / variance
+            parts.append((mean, spread * size / (size - 1), size))
+        (m1, v1, n1), (m2, v2, n2) = parts
+        d = (m1 - m2) / np.sqrt(((n1 - 1) * v1 + (n2 - 1) * v2) / (n1 + n2 - 2))
+        half = stats.norm.isf(0.025) * np.sqrt((n1 + n2) / (n1 * n2) + d**2 / (2 * (n1 + n2)))
+        found = row[[f"standardised difference{end}" for end in ("", " low", " high")]].astype(float)
+        np.testing.assert_allclose(found, [d, d - half, d + half], rtol=1e-9)
+
+
+def test_the_steps_of_a_dispute_quote_the_right_tests(fitted):
+    """The exact test where equal rates lead to expect few people, in either group; both outcomes adjusted together."""
+    ff, _, _, y, group = fitted
+    first, second = (np.flatnonzero(group == label) for label in ff.groups_)
+    few = np.zeros(len(y))
+    few[second[:6]] = 1.0  # 6 of the group with the higher rate, 1 of the other: 3.5 each would be expected
+    few[first[:1]] = 1.0
+    said = sequence(ff, few, ff.usual_figures(few), ff.test_lda(few))
+    assert "Fisher's exact test" in said[0]
+    many = few.copy()
+    many[second[:40]], many[first[:4]] = 1.0, 1.0
+    found = ff.usual_figures(many)
+    said = sequence(ff, many, found, ff.test_lda(many))
+    assert "(z-test" in said[0]
+    p = []
+    for outcome in (1, 0):
+        (k, n), (k1, n1) = (
+            (int(many[own][y[own] == outcome].sum()), int((y[own] == outcome).sum())) for own in (first, second)
+        )
+        p.append(stats.chi2_contingency([[k, n - k], [k1, n1 - k1]], correction=False).pvalue)
+    for own in holm(np.array(p)):
+        assert f"(p-value {p_value_text(own, found.alpha)})" in said[1]
+
+
 def test_what_is_not_defined_is_not_a_number():
     nobody = figures(np.zeros(30), np.repeat([0, 1], 15), y=np.zeros(30))
     row = nobody.table.loc["b"]
@@ -213,3 +286,10 @@ def test_figures_of_alternatives(fitted):
         assert test.verdict == "lda-shown"
         table = fit.usual_figures(test.witness).table
         np.testing.assert_allclose(table["selection rate"], test.witness.selection_rate, atol=1e-10)
+    foreign = test.witness
+    refused("bad-decisions", "found by another fit", lambda: ff.usual_figures(foreign))
+    few = ff.test_lda((X["u"] < -0.9).astype(int), capacity=0.2).evidence.witness
+    rates = ff.usual_figures(few).table["selection rate"]
+    np.testing.assert_allclose(rates, few.selection_rate, atol=1e-10)
+    assert rates.max() < 0.4  # not those of the same directions without a capacity
+    refused("bad-decisions", "found by another fit", lambda: other.usual_figures(few))

@@ -44,6 +44,7 @@ from .inference.fan.questions import joint_lda_tests
 from .inference.fan.result import JointLDATest, JointLDATests
 from .inference.group_skew import GroupSkewTest
 from .inference.group_skew import Method as SkewMethod
+from .inference.lda.answer import LDAAnswer
 from .inference.lda.evidence import Method
 from .inference.lda.result import LDATest, LDATests
 from .inference.lda.witness import Alternative
@@ -69,7 +70,7 @@ from .report.record import Record
 from .report.text import summary_text
 from .rules.alternatives import Alternatives
 from .rules.classifier import FrontierRule
-from .rules.deployment import Deployment, alternatives, check_sought
+from .rules.deployment import Deployment, alternatives, check_sought, shown_alternative
 from .rules.preferences import Weights
 
 
@@ -569,7 +570,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def trade_off(self, alpha: float | None = None) -> TradeOffCurve:
         """Overall risk against the gap between two groups over all rules, with a uniform confidence band.
 
-        Needs ``accuracy="overall"``; the gap is that in the measure ``fairness``.
+        Needs ``accuracy="overall"``; the gap is that in the measure ``fairness``. The result has the attainable set,
+        its frontier with directions that `rule` takes, the band, and a confidence set of the whole frontier.
 
         Examples
         --------
@@ -926,14 +928,14 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
     def rule(
         self,
-        weights: Weights = None,
+        weights: Weights | LDAAnswer | Alternative = None,
         *,
         direction: ArrayLike | None = None,
         capacity: float | None = None,
         lower: Any = None,
         upper: Any = None,
     ) -> FrontierRule:
-        """Return the rule of a preference, learned from all rows and ready to be deployed.
+        """Return the rule of a preference, or an alternative, learned from all rows and ready to be deployed.
 
         The learner is fitted on all rows once, with what was tuned before, and serves all rules. The preferences
         "rawlsian" and "egalitarian" take their direction from the cross-fitted estimates.
@@ -941,19 +943,35 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         weights, direction, capacity, lower, upper
-            As for `FrontierRule`.
+            As for `FrontierRule`. Instead of weights also a result of `test_lda`, whose alternative is meant, or that
+            ``witness`` itself: it has its own capacity, and by default the bounds of the fit. A fit with other criteria
+            than the groups' risks takes that, or a direction with a number for each criterion, or for overall risk and
+            gap as in `trade_off`; without either the rule has the smallest overall risk.
 
         Returns
         -------
-        FrontierRule
+        FrontierRule, or MixedRule of an alternative or of other criteria
 
         Examples
         --------
         >>> rule = ff.rule("utilitarian")
         >>> rule.predict(X.head())
         array([1, 0, 1, 1, 1])
+        >>> alternative = ff.rule(ff.test_lda(in_use))
+        >>> alternative.shares_.sum().round(6)
+        np.float64(1.0)
         """
-        self.fit_.risks_only("A rule by weights of the groups")
+        if isinstance(weights, LDAAnswer | Alternative):
+            if direction is not None or capacity is not None:
+                raise InputError(
+                    "bad-option",
+                    "An alternative has its own directions and capacity: leave `direction` and `capacity` out.",
+                )
+            return self._rules().alternative(shown_alternative(weights), lower=lower, upper=upper)
+        if self.fit_.asked is not None:
+            if capacity is not None:
+                self.fit_.risks_only("A rule with a capacity")
+            return self._rules().by_criteria(weights, direction, lower=lower, upper=upper)
         return self._rules().rule(weights, direction=direction, capacity=capacity, lower=lower, upper=upper)
 
     def alternatives(
@@ -970,7 +988,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         """Find rules of the frontier that are estimated to improve on an algorithm for all groups and in the gap.
 
         Whether an improvement is shown is another question, which the robust test answers: the result has its verdict.
-        With more than two groups the gap is the range of the risks.
+        With more than two groups the gap is the range of the risks. With other choices of ``fairness``, ``accuracy``,
+        ``keep`` and ``profit`` rules improve in all that these compare.
 
         Parameters
         ----------
@@ -1008,7 +1027,6 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         True
         """
         fit, algorithms = self._ask(decisions, None, randomised, threshold)
-        fit.risks_only("A list of alternatives")
         check_sought(fit, algorithms, n)
         jointly = questions.asked_jointly(fit, method="robust", directions=None, kinks=True, capacity=capacity)
         if test is None and jointly:

@@ -217,10 +217,12 @@ class Fit:
     def risks_only(self, what: str) -> None:
         """Refuse ``what`` if rules are compared by other criteria than the groups' risks."""
         if self.asked is not None:
+            planar = self.criteria.planar and len(self.sample.groups) == 2
+            instead = " Set, frontier and band of overall risk and gap are those of `trade_off`." if planar else ""
             raise InputError(
                 "bad-option",
                 f"{what} compares the groups' risks, and this fit has other criteria: {self.criteria.listed}. Ask a "
-                "fit without them.",
+                f"fit without them.{instead}",
             )
 
     def function(self, capacity: float | None = None) -> Attainable:

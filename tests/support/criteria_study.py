@@ -179,8 +179,8 @@ def study(n, replications, store, learner="logit", n_jobs=2):
     return run_replications(partial(replicate, learner=learner), tasks, n_jobs, store)
 
 
-if __name__ == "__main__":
-    found = study(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], *sys.argv[4:5])
+def main(arguments):
+    found = study(int(arguments[0]), int(arguments[1]), arguments[2], *arguments[3:4])
     table = rates(found)
     table.index = pd.MultiIndex.from_tuples(
         [(name.split(": ")[0], *name.split(": ")[1].split(", ")) for name in table.index]
@@ -188,3 +188,9 @@ if __name__ == "__main__":
     with pd.option_context("display.max_rows", None, "display.width", 160):
         print(table.unstack(2).round(3))
     print(f"{len(found)} lines; standard error of a rate of .05: {np.sqrt(0.05 * 0.95 / (len(found) / 2)):.3f}")
+
+
+if __name__ == "__main__":
+    from support.criteria_study import main as of_this_module  # workers find cached functions by the module's own name
+
+    of_this_module(sys.argv[1:])

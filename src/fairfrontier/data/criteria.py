@@ -160,7 +160,13 @@ def read_criteria(
     interface: Interface = PYTHON,
 ) -> Criteria:
     """Read users' choices; those that contradict each other are refused."""
-    if not isinstance(fairness, Criterion):
+    if isinstance(fairness, Criterion):
+        if not isinstance(fairness.name, str) or not fairness.name.strip():
+            raise InputError(
+                "bad-option",
+                f"The name of a Criterion must be text, such as 'rate of missed patients', got {shown(fairness.name)}.",
+            )
+    else:
         _check_name(fairness, "fairness", get_args(FairnessName), interface, " or a Criterion")
     _check_name(accuracy, "accuracy", get_args(AccuracyName), interface)
     if keep is not None:

@@ -67,6 +67,8 @@ class Fan:
         What the rooms are made of besides the criteria.
     cones : integer array (C, D)
         Generators of each cone.
+    alike : bool
+        Whether all criteria are of one kind, and so have one unit: the risks of groups.
     """
 
     directions: FloatArray
@@ -74,6 +76,7 @@ class Fan:
     turns: FloatArray
     widths: tuple[Width, ...]
     cones: IntArray
+    alike: bool
 
     @property
     def spanning(self) -> FloatArray:
@@ -176,7 +179,13 @@ class Aims:
             np.array([turn for _, _, turn in made]),
             self.widths,
             np.array(numbered, dtype=np.intp),
+            self.alike,
         )
+
+    @property
+    def alike(self) -> bool:
+        """Whether the criteria are the risks of groups and nothing else."""
+        return self.spread == tuple(range(self.lower)) and not self.kept
 
     def _with_own_pairs(self, criteria: FloatArray) -> list[list[Name]]:
         return _range_cones(criteria) if self.reference is None else _reference_cones(criteria, self.reference)

@@ -17,15 +17,14 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from ..arrays import FloatArray, IntArray
-from .criteria import STILL, CriteriaRows
+from .criteria import CriteriaRows
 from .criteria_kernels import find_margins, sum_rules, sum_selected
-from .standing import Standing
+from .fan import Fan
+from .standing import Standing, rounding
 
 CAUTION = 1.5
 """With margins so many times the variance that the disagreement between repetitions shows is added: margins take away
 the noise that hid how far this estimate falls short by chance."""
-UNEVEN = 10.0
-"""Ratio of the sizes of two rays from which on they count as of different units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +200,7 @@ class Slacks:
 
     value: FloatArray
     error: FloatArray
-    rounding: float
+    rounding: FloatArray
 
     @property
     def t(self) -> FloatArray:
@@ -230,18 +229,23 @@ def slacks(
         + 2.0 * np.einsum("...j,...jv,...v->...", p, values.cross[rules], q, optimize=True)
         + np.einsum("...v,vw,...w->...", q, standing.covariance, q, optimize=True)
     )
-    rounding = STILL * float(max(np.abs(standing.theta).max(), np.abs(values.gain).max(initial=0.0)))
-    return Slacks(value, np.sqrt(np.maximum(variance, 0.0)), rounding)
+    return Slacks(value, np.sqrt(np.maximum(variance, 0.0)), rounding(standing, p, q))
 
 
-def ray_sizes(directions: FloatArray, rows: CriteriaRows) -> FloatArray:
-    """Sizes (M,) of predicted changes along weights (M, J) of the criteria, if these have very different units; else 1.
-
-    Rays are compared, cut and mixed in units of their sizes, which predictions alone decide.
-    """
+def predicted_sizes(directions: FloatArray, rows: CriteriaRows) -> FloatArray:
+    """Sizes (M,) of predicted changes along weights (M, J) of the criteria, 1 where nothing changes."""
     size = np.array([float(rows.mass @ np.abs(rows.vectors @ p)) for p in directions])
     size[size == 0.0] = 1.0
-    return np.ones(len(size)) if size.max() <= UNEVEN * size.min() else size
+    return size
+
+
+def ray_sizes(fan: Fan, rows: CriteriaRows) -> FloatArray:
+    """The units (M,) in which the rays of a fan are compared, cut and mixed: 1 for risks, which have one unit.
+
+    Other criteria have units of their own, such as profits and rates. In units of their sizes, which predictions alone
+    decide, it does not matter in which currency a profit is.
+    """
+    return np.ones(len(fan.directions)) if fan.alike else predicted_sizes(fan.directions, rows)
 
 
 def turned(q: FloatArray, turn: FloatArray, criteria: FloatArray) -> FloatArray:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from .criteria import CriteriaRows
+from ..errors import InputError
+from .criteria import STILL, CriteriaRows
 from .dependence import disagreement_factor
 from .fan import Ratio, Width
 
@@ -19,8 +20,9 @@ class Standing:
     """Where an algorithm stands: its criteria and widths, theta (J + V,), with their influences.
 
     ``decisions`` (n,) in the order of the rows; ``influence`` (m, J + V) of the units on theta, ``covariance`` of
-    theta; ``shares`` (m, J) of the units in the criteria. ``factor``: the variance of a rule's value that is missing
-    for each unit of disagreement between the repetitions of the cross-fitting (see `dependence`); 0 without any.
+    theta; ``shares`` (m, J) of the units in the criteria; ``sizes`` (J,) of what is summed up in each criterion, by
+    which rounding is told. ``factor``: the variance of a rule's value that is missing for each unit of disagreement
+    between the repetitions of the cross-fitting (see `dependence`); 0 without any.
     """
 
     decisions: FloatArray
@@ -28,6 +30,7 @@ class Standing:
     influence: FloatArray
     covariance: FloatArray
     shares: FloatArray
+    sizes: FloatArray
     factor: float = 0.0
 
 
@@ -47,7 +50,18 @@ def stand(rows: CriteriaRows, decisions: FloatArray, widths: Sequence[Width], fo
     both = np.hstack([influence, own])
     theta = np.concatenate([criteria, estimates])
     factor = disagreement_factor(len(np.unique(folds))) if len(rows.row) > len(folds) else 0.0
-    return Standing(a, theta, both, both.T @ both, rows.by_unit(rows.share), factor)
+    sizes = rows.by_criterion(np.abs(rows.base) + np.abs(rows.change))
+    return Standing(a, theta, both, both.T @ both, rows.by_unit(rows.share), sizes, factor)
+
+
+def rounding(standing: Standing, p: FloatArray, q: FloatArray | None = None) -> FloatArray:
+    """Up to what size (...,) forms p'gain + q'theta, with p (..., J) and q (..., J + V), are rounding.
+
+    Criteria may have different units, such as profits and rates: the rounding of a form is that of its own terms.
+    """
+    size = np.abs(p) @ standing.sizes
+    found: FloatArray = STILL * (size if q is None else size + np.abs(q) @ np.abs(standing.theta))
+    return found
 
 
 class _FoldMeans(NamedTuple):
@@ -109,6 +123,13 @@ def _ratio(means: _FoldMeans, ratio: Ratio) -> tuple[float, FloatArray]:
             low[f, min(usable, key=lambda g: means.other[f, g])] = means.size[f]
             high[f, max(usable, key=lambda g: means.other[f, g])] = means.size[f]
     smallest, largest = _sum(low, means), _sum(high, means)
+    if not largest > 0.0:
+        raise InputError(
+            "undefined-rate",
+            "So few people are selected that the ratio of selection rates cannot be estimated: in the parts of the "
+            "rows that are compared, nobody of the group with the higher rate in the others is selected. Ask for "
+            'fairness="selection-rate", or about decisions that select more people.',
+        )
     found = smallest / largest
     slope: FloatArray = (low - found * high) / largest
     return found, slope

@@ -16,6 +16,9 @@ from . import sweep
 from .criteria import CriteriaRows
 from .support import Arcs
 
+PROJECTION = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, -1.0]])
+"""From overall risk and the measures of two groups to overall risk and the first measure less the second."""
+
 
 @dataclass(frozen=True, slots=True)
 class TradeOff:

@@ -174,6 +174,9 @@ def plot_trade_off(
             ax.plot(closed[:, 1], closed[:, 0], style, color=_REGION, linewidth=1.0, label=label)
     if len(found.vertices):
         ax.fill(found.vertices[:, 1], found.vertices[:, 0], color=_SET, label="attainable")
+    if len(found.region):
+        label = f"{confidence_text(found.alpha)} confidence set of the frontier"
+        ax.fill(found.region[:, 1], found.region[:, 0], color=_REGION, alpha=0.45, linewidth=0.0, label=label)
     ax.plot(found.curve[:, 1], found.curve[:, 0], color=_CURVE, linewidth=2.0, label="most accurate for its gap")
     rows = criteria_of(ff.fit_)
     for k, (name, a) in enumerate((decisions or {}).items()):

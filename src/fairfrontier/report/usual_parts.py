@@ -14,7 +14,7 @@ from ..data.reading import Label
 from ..inference.fan.result import JointLDATest
 from ..inference.lda.result import LDATest
 from ..inference.p_values import holm
-from ..inference.usual.figures import UsualFigures
+from ..inference.usual.figures import Rows, UsualFigures
 from ..inference.usual.proportions import rate_of, two_proportions_z
 from ..inference.usual.questions import alternative_chances, figures_of, rows_of
 from .basis import finite, interval
@@ -41,7 +41,7 @@ def usual(
     figures = _figures(ff, test.name, a, reference, score)
     w, alternative = test.witness, None
     if w is not None and w.changed is None:
-        alternative = _figures(ff, "the alternative", alternative_chances(ff.fit_, w, test.capacity), figures.reference)
+        alternative = _figures(ff, "the alternative", alternative_chances(ff.fit_, w), figures.reference)
     return UsualRecord(
         reference=str(figures.reference),
         algorithm=lines(figures),
@@ -108,10 +108,9 @@ def sequence(ff: FairFrontier, a: FloatArray, figures: UsualFigures, test: LDATe
 def _disparity(figures: UsualFigures) -> str:
     alpha, base = figures.alpha, figures.groups.index(figures.reference)
     table = figures.table.iloc[[k for k in range(len(figures.groups)) if k != base]]
-    found = []
+    found, other = [], figures.table.iloc[base]
     for label, row in table.iterrows():
-        size = min(float(row["rows"]) * rate for rate in (row["selection rate"], 1.0 - row["selection rate"]))
-        exact = size < SMALL and np.isfinite(row["p fisher adjusted"])
+        exact = _expected(row, other) < SMALL and np.isfinite(row["p fisher adjusted"])
         name, p = ("Fisher's exact test", row["p fisher adjusted"]) if exact else ("z-test", row["p z adjusted"])
         if not np.isfinite(p):
             found.append(f"group {label}: no test is defined, because all or none are selected")
@@ -122,22 +121,24 @@ def _disparity(figures: UsualFigures) -> str:
     return f"Compared with group {figures.reference}, {'; '.join(found)}."
 
 
+def _expected(row: pd.Series, base: pd.Series) -> float:
+    """The smallest number of people selected, or not selected, that equal rates lead one to expect in a group."""
+    rows = np.array([row["rows"], base["rows"]], dtype=np.float64)
+    pooled = float(rows @ np.array([row["selection rate"], base["selection rate"]])) / float(rows.sum())
+    return float(rows.min()) * min(pooled, 1.0 - pooled)
+
+
 def _explained(ff: FairFrontier, a: FloatArray, figures: UsualFigures) -> str:
     """Whether people with the same outcome are selected at different rates."""
     rows = rows_of(ff.fit_)
     if rows.y is None:
         return "Outcomes are not 0 and 1, so that people with the same outcome cannot be compared here."
     base, said = figures.groups.index(figures.reference), []
-    for outcome in (1.0, 0.0):
-        among = (rows.y == outcome).astype(np.float64)
-        rates = []
-        for g in range(len(figures.groups)):
-            at = np.flatnonzero(rows.group == g)
-            clusters = None if rows.clusters is None else rows.clusters[at]
-            rates.append(rate_of(a[at], rows.weight[at], clusters, weighted=rows.weighted, among=among[at]))
-        p = np.array([two_proportions_z(rate, rates[base])[1] for g, rate in enumerate(rates) if g != base])
-        p = p[np.isfinite(p)]
-        least = min(1.0, float(holm(p).min())) if len(p) else np.nan
+    p = np.array([_among_outcome(a, rows, outcome, base) for outcome in (1.0, 0.0)])
+    known = np.isfinite(p)
+    p[known] = holm(p[known])  # over groups and both outcomes
+    for outcome, own in zip((1.0, 0.0), p, strict=True):
+        least = float(np.nanmin(own)) if np.isfinite(own).any() else np.nan
         if not np.isfinite(least):
             said.append(f"among people with outcome {outcome:.0f} no test is defined")
             continue
@@ -147,9 +148,21 @@ def _explained(ff: FairFrontier, a: FloatArray, figures: UsualFigures) -> str:
             f"{p_value_text(least, figures.alpha)})"
         )
     return (
-        f"{'; '.join(said).capitalize()}. Rates that differ among people with the same outcome are not explained by "
-        "the outcome alone; where they do not differ the sample may be too small."
+        f"{'; '.join(said).capitalize()}. P-values are adjusted for all these comparisons. Rates that differ among "
+        "people with the same outcome are not explained by the outcome alone; where they do not differ the sample may "
+        "be too small."
     )
+
+
+def _among_outcome(a: FloatArray, rows: Rows, outcome: float, base: int) -> list[float]:
+    """P-values of equal selection rates among people with an outcome, for every group other than ``base``."""
+    assert rows.y is not None
+    among, rates = (rows.y == outcome).astype(np.float64), []
+    for g in range(int(rows.group.max()) + 1):
+        at = np.flatnonzero(rows.group == g)
+        clusters = None if rows.clusters is None else rows.clusters[at]
+        rates.append(rate_of(a[at], rows.weight[at], clusters, weighted=rows.weighted, among=among[at]))
+    return [two_proportions_z(rate, rates[base])[1] for g, rate in enumerate(rates) if g != base]
 
 
 def _alternative(test: LDATest | JointLDATest) -> str:

@@ -45,7 +45,8 @@ class Alternatives(ExplainedResult):
     ``table`` has one line per rule, in order of direction. ``risk`` (G,) are the algorithm's own risks and
     ``selection_rates`` (G,) the shares that it selects; ``directions`` (k, G) those of the rules. ``test`` is the test
     behind them: unless its verdict is "lda-shown", the rules are estimates of improvements, and none is shown. With
-    more than two groups the gap is the range of the risks, and rules are chosen from a menu of weights.
+    more than two groups the gap is the range of the risks, and rules are chosen from a menu of weights. With other
+    criteria ``compared`` names them, in the order of their gains in the table, and ``directions`` (k, J) are theirs.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Alternatives(ExplainedResult):
     evaluated: str
     test: LDAAnswer
     _make_rule: Callable[[FloatArray], FrontierRule] = field(compare=False)
+    compared: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of rules."""
@@ -77,6 +79,11 @@ class Alternatives(ExplainedResult):
     def width(self) -> str:
         """What besides the risks is improved: the gap of two groups, the range of more."""
         return width_of(self.groups)
+
+    @property
+    def gained(self) -> tuple[str, ...]:
+        """What rules gain in, as the columns of gains and of their bounds are called."""
+        return self.compared or (*(str(label) for label in self.groups), f"in {self.width}")
 
     def rule(self, number: int) -> FrontierRule:
         """Return the rule of one line of the table, learned from all rows and ready to be deployed."""
@@ -145,8 +152,14 @@ class Alternatives(ExplainedResult):
     def _cost(self, preference: str) -> FloatArray:
         risks, range_now = self.risks, np.ptp(self.risk)
         gained = np.column_stack([self.risk - risks, range_now - np.ptp(risks, axis=1)])
+        apart = np.ptp(risks, axis=1)
+        if self.compared:
+            gained, apart = (
+                self.table[[f"gain {name}" for name in self.gained]].to_numpy(),
+                self.table["apart"].to_numpy(),
+            )
         costs: dict[str, FloatArray] = {
-            "fairest": np.ptp(risks, axis=1),
+            "fairest": apart,
             "rawlsian": risks.max(axis=1),
             "utilitarian": risks.sum(axis=1),
             "population": risks @ self.group_shares,
@@ -161,6 +174,8 @@ class Alternatives(ExplainedResult):
     @property
     def heading(self) -> str:
         """What the alternatives are compared with."""
+        if self.compared:
+            return f"Alternatives to {self.name}. {self.test.question}"
         risks = _each(self.risk, self.groups, ".4f")
         return f"Alternatives to {self.name}, whose risks are {risks}, {self.width} {np.ptp(self.risk):.4f}."
 
@@ -187,7 +202,8 @@ class Alternatives(ExplainedResult):
         }
         if len(self):
             facts |= {"smallest_risks": self.risks.min(axis=0)}
-            facts |= {f"largest_gain_in_{self.width}": float(self.table[f"gain in {self.width}"].max())}
+            last = self.compared[-1] if self.compared else f"in {self.width}"
+            facts |= {f"largest_gain_{last.replace(' ', '_')}": float(self.table[f"gain {last}"].max())}
         return facts
 
     def to_dict(self) -> PlainDict:
@@ -215,9 +231,11 @@ class Alternatives(ExplainedResult):
         if len(self) == 0:
             if self.test.evidence.by_group:
                 return [*self._about_one_group(), self.claim]
+            lower = f"lower risks for {'both' if len(self.groups) == 2 else 'all'} groups and a smaller {self.width}"
+            if self.compared:
+                lower = f"a gain in every respect ({', '.join(self.compared)})"
             return [
-                f"No rule of the estimated frontier has lower risks for {'both' if len(self.groups) == 2 else 'all'} "
-                f"groups and a smaller {self.width}. This does not prove that there is none.",
+                f"No rule of the estimated frontier has {lower}. This does not prove that there is none.",
                 self.claim,
             ]
         flagged = int(self.table["flagged"].sum())
@@ -227,7 +245,7 @@ class Alternatives(ExplainedResult):
         ]
         if flagged:
             lines.append(
-                f"{flagged} of them are flagged: at least one of their {_number(len(self.groups) + 1)} gains is not "
+                f"{flagged} of them are flagged: at least one of their {_number(len(self.gained))} gains is not "
                 "distinguishable from chance "
                 f"(within {SURE} standard errors of zero); rules at either end of the improving segment are always "
                 "flagged."
@@ -257,8 +275,7 @@ class Alternatives(ExplainedResult):
 
     def _sentence(self, line: Any) -> str:
         risks = f"risks {_each([line[f'risk {label}'] for label in self.groups], self.groups, '.4f')}"
-        each = [(str(label), f"gain {label}", f"at least {label}") for label in self.groups]
-        each.append((self.width, f"gain in {self.width}", f"at least in {self.width}"))
+        each = [(name.removeprefix("in "), f"gain {name}", f"at least {name}") for name in self.gained]
         gained = "gains " + ", ".join(
             f"{line[gain]:.4f} ({name}; at least {line[least]:.4f})" for name, gain, least in each
         )

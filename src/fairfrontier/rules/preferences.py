@@ -13,9 +13,11 @@ from ..arrays import ArrayLike, FloatArray
 from ..data.checks import check_directions
 from ..data.reading import Label
 from ..errors import InputError
+from ..fit import Fit
 from ..frontier.attainable import Attainable
 from ..frontier.capacity import lowest_level
 from ..frontier.mixtures import Predicted, smallest_largest, smallest_range
+from ..frontier.trade_off import PROJECTION
 
 Weights: TypeAlias = str | Sequence[float] | FloatArray | None
 """A name of `PREFERENCES`, "best-for:<label>", or a non-negative number per group; None means "utilitarian"."""
@@ -116,6 +118,33 @@ def preferred_direction(weights: Weights, direction: ArrayLike | None, setting: 
         f"`weights` must be {_numbers(len(labels))} or one of {names}, got {weights!r}."
         + (f" Did you mean {close[0]!r}?" if close else ""),
     )
+
+
+def criteria_direction(fit: Fit, weights: Weights, direction: ArrayLike | None) -> FloatArray:
+    """Return the direction (J,) of the criteria of a fit that compares others than the groups' risks.
+
+    By default that of the rule with the smallest overall risk. A pair is a direction of overall risk and gap, where
+    these are the two numbers compared.
+    """
+    asked, groups = fit.asked, fit.sample.groups
+    assert asked is not None
+    names = asked.names(groups.labels)
+    if weights is not None:
+        raise InputError(
+            "bad-option",
+            f"`weights` are those of the groups' risks, and this fit has other criteria: {fit.criteria.listed}. Pass "
+            "a test whose alternative is to be deployed, or `direction` with a number for each criterion, negative for "
+            f"those that are to be low: {', '.join(names)}.",
+        )
+    if direction is None:
+        overall = fit.criteria.accuracy == "overall"
+        return np.concatenate([[-1.0] if overall else -groups.shares, np.zeros(len(names))])[: len(names)]
+    pair = fit.criteria.planar and len(groups) == 2 and np.shape(direction) in ((2,), (1, 2))
+    q = check_directions(direction, 2 if pair else len(names))
+    if len(q) != 1:
+        raise InputError("bad-direction", f"A rule has one direction, got {len(q)}.")
+    found: FloatArray = (q @ PROJECTION if pair else q)[0]
+    return found
 
 
 def _numbers(n_groups: int) -> str:

@@ -104,7 +104,7 @@ class _Mesh:
         self.value = RuleValuer(rows, standing, n_jobs, margins=standing.factor > 0.0 and not rows.limited)
         self.standing, self.n = standing, rows.n_criteria
         self.values: RuleValues | None = None
-        spanning = fan.spanning / ray_sizes(fan.directions, rows)[:, None]
+        spanning = fan.spanning / ray_sizes(fan, rows)[:, None]
         self.corners, self.own = np.empty((0, spanning.shape[1])), np.empty(0, dtype=np.intp)
         self.own_t = np.empty(0)
         self.halves: dict[tuple[int, int], int] = {}

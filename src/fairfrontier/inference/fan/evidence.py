@@ -17,15 +17,16 @@ from scipy import stats
 
 from ...arrays import FloatArray, IntArray
 from ...data.result import PlainDict, Result, plain_items
-from ...frontier.criteria import STILL, CriteriaRows
+from ...frontier.criteria import CriteriaRows
 from ...frontier.fan import Aims, Fan
 from ...frontier.fan import by_group as risks_by_group
-from ...frontier.rule_values import RuleValuer, RuleValues, changed_share, slacks
+from ...frontier.rule_values import RuleValuer, RuleValues, changed_share, predicted_sizes, slacks
+from ...frontier.standing import rounding
 from ..aware.groups import GroupTest
 from .cells import Cells, Refinement, cut_cells
 from .forms import direction_forms, draw_largest, standing_of
 from .menu import group_menu, menu_of
-from .witness import ByGroup, JointWitness, choose_witness
+from .witness import ByGroup, JointWitness, choose_witness, slack_units
 
 BUDGET = {2: 2_000, 3: 4_000, 4: 12_000, 5: 24_000}
 """Rules that are valued at most, by number of generators of a cone: for the risks of groups that of groups."""
@@ -151,10 +152,11 @@ def joint_evidence(
     p_value, witness = float(stats.norm.sf(weakest.t)), None
     if p_value < SHOWN_BELOW:
         menu = group_menu(rows, fan, standing, menu_of(aims, fan, rows), n_draws=n_draws, seed=seed, n_jobs=n_jobs)
-        witness = choose_witness(menu, rows, by_group, len(aims.kept))
+        witness = choose_witness(menu, rows, slack_units(fan, rows), by_group)
         if cells.margins and witness.slack.min() <= 0.0:
             witness = None  # what is shown is that the algorithm improves by changing some of its decisions
-    feasibility_t, feasibility_p = _feasibility(value_rules, n_draws, seed)
+    round_about = all_round(n) if aims.alike else all_round(n) / predicted_sizes(np.eye(n), rows)
+    feasibility_t, feasibility_p = _feasibility(value_rules, round_about, n_draws, seed)
     return JointEvidence(
         risk=standing.theta[:n] if by_group is None else by_group(decisions)[0],
         criteria=standing.theta[:n],
@@ -218,7 +220,9 @@ def all_round(n: int) -> FloatArray:
     return np.array([p for p in every if gcd(*p) == 1 and np.count_nonzero(p) <= most], dtype=np.float64)
 
 
-def _feasibility(value_rules: RuleValuer, n_draws: int, seed: np.random.SeedSequence) -> tuple[float, float]:
+def _feasibility(
+    value_rules: RuleValuer, directions: FloatArray, n_draws: int, seed: np.random.SeedSequence
+) -> tuple[float, float]:
     """T, the largest excess of an algorithm over what rules attain in its standard errors, and its p-value.
 
     In direction p the excess is p'(c - c*) with c the criteria of the best rule by prediction, which is positive where
@@ -226,12 +230,11 @@ def _feasibility(value_rules: RuleValuer, n_draws: int, seed: np.random.SeedSequ
     have what dependent folds add.
     """
     rows, standing = value_rules.rows, value_rules.standing
-    directions = all_round(rows.n_criteria)
     value, covariance = direction_forms(rows, standing, directions)
     excess, variance = -value, np.diag(covariance)
-    rounding = STILL * float(np.abs(standing.theta).max())
-    varies = np.sqrt(variance) > np.sqrt(STILL) * rounding + rounding
-    if (excess[~varies] > rounding).any():
+    nothing = rounding(standing, directions)
+    varies = np.sqrt(variance) > nothing
+    if (excess[~varies] > nothing[~varies]).any():
         return np.inf, 1.0 / (1.0 + n_draws)
     spread = np.sqrt(variance + added_to_forms(value_rules, directions))
     t = float((excess[varies] / spread[varies]).max(initial=0.0))

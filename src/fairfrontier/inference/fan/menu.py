@@ -14,10 +14,10 @@ from itertools import combinations_with_replacement, permutations
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
-from ...frontier.criteria import STILL, CriteriaRows
-from ...frontier.fan import Aims, Fan, by_group
+from ...frontier.criteria import CriteriaRows
+from ...frontier.fan import Aims, Fan
 from ...frontier.rule_values import RuleValuer, ray_sizes, turned
-from ...frontier.standing import Standing
+from ...frontier.standing import Standing, rounding
 from ..lda.witness import critical
 from .forms import BLOCK, blocks_of, gains_of_rules, square_root
 
@@ -107,15 +107,17 @@ def menu_of(aims: Aims, fan: Fan, rows: CriteriaRows) -> FloatArray:
     cone, as fine as there is room for; many cones have their generators and middles alone.
     """
     n, d = aims.n_criteria, fan.cones.shape[1]
-    if aims in (by_group(n), by_group(n, aims.reference)):
+    if aims.alike:
         return menu_weights(n)
-    rays = fan.directions / ray_sizes(fan.directions, rows)[:, None]
+    rays = fan.directions / ray_sizes(fan, rows)[:, None]
+    largest = np.abs(rays).max(axis=0)
+    digits = np.where(largest > 0.0, largest, 1.0)
     found, parts = np.vstack([rays, rays[fan.cones].mean(axis=1)])[:MOST_RULES], 1
     while True:
         parts += 1
         counts = np.array([np.bincount(c, minlength=d) for c in combinations_with_replacement(range(d), parts)])
         lattice = np.vstack([(counts / parts) @ rays[cone] for cone in fan.cones])
-        lattice = np.unique(lattice[np.abs(lattice).max(axis=1) > 0.0].round(12), axis=0)
+        lattice = np.unique((lattice[np.abs(lattice).max(axis=1) > 0.0] / digits).round(12), axis=0) * digits
         if len(lattice) > MOST_RULES:
             return found
         found = lattice
@@ -152,8 +154,9 @@ def group_menu(
         by_rule[r, :, wide + r * n : wide + (r + 1) * n] = fan.directions
     own = by_rule.reshape(-1, wide + m * n)
     errors = np.sqrt(np.maximum(np.einsum("fd,df->f", own, covariance @ own.T), 0.0))
-    errors[errors <= STILL * float(np.abs(standing.theta).max())] = 0.0
-    largest = _largest(own, covariance, errors, n_draws, seed)
+    errors[errors <= np.tile(rounding(standing, fan.directions, fan.rooms), m)] = 0.0
+    scale = np.ones(len(covariance)) if fan.alike else np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+    largest = _largest(own, covariance, errors, scale, n_draws=n_draws, seed=seed)
     # what dependent folds add makes the errors larger, and leaves the largest of them in standard errors as it is
     errors = errors.reshape(m, -1)
     in_forms = np.einsum("fj,mjk,fk->mf", fan.directions, added, fan.directions)
@@ -179,13 +182,23 @@ def group_menu(
 
 
 def _largest(
-    own: FloatArray, covariance: FloatArray, errors: FloatArray, n_draws: int, seed: np.random.SeedSequence
+    own: FloatArray,
+    covariance: FloatArray,
+    errors: FloatArray,
+    scale: FloatArray,
+    *,
+    n_draws: int,
+    seed: np.random.SeedSequence,
 ) -> FloatArray:
-    """Draws (B, 2) of the largest error of all forms that vary, and of the smallest, in standard errors."""
+    """Draws (B, 2) of the largest error of all forms that vary, and of the smallest, in standard errors.
+
+    ``scale`` (D,): units in which the covariance is of one size, so that none of it is lost in rounding.
+    """
     varies = errors > 0.0
     if not varies.any():
         return np.zeros((n_draws, 2))
-    scaled = (own[varies] / errors[varies, None]) @ square_root(covariance)
+    scale = np.where(scale > 0.0, scale, 1.0)
+    scaled = (own[varies] * scale / errors[varies, None]) @ square_root(covariance / np.outer(scale, scale))
     normal = np.random.default_rng(seed).standard_normal((n_draws, len(covariance)))
     t = normal @ scaled.T
     return np.column_stack([t.max(axis=1), t.min(axis=1)])

@@ -23,6 +23,8 @@ from ..questions import warn_above, warn_of_few_draws
 from .evidence import joint_evidence
 from .result import JointLDATests, judge_jointly
 
+FEW = 5
+"""People at least of either decision, as usual where rates are taken to be normally distributed."""
 N_FOLDS = 5
 """Folds by which widths are estimated where the predictions come from outside."""
 
@@ -45,8 +47,7 @@ def joint_lda_tests(
     aims = by_group(len(groups), code) if fit.asked is None else _aims(fit, fit.asked, code)
     rates: list[FloatArray] = [fit.group_means(a) for a in algorithms.decisions]
     rows, folds, found = criteria_of(fit, capacity), folds_of(fit), []
-    if fit.asked is not None:
-        _check_rates(fit, rows, aims, algorithms)
+    _check_rates(fit, rows, aims, algorithms)
     for a in algorithms.decisions:
         evidence = joint_evidence(
             rows,
@@ -110,8 +111,8 @@ def _aims(fit: Fit, asked: AskedCriteria, reference: int | None) -> Aims:
 
 
 def _check_rates(fit: Fit, rows: CriteriaRows, aims: Aims, algorithms: Algorithms) -> None:
-    """Refuse a ratio with a zero denominator, and warn of rates of exactly 0 or 1, which seem to be known exactly."""
-    if not isinstance(fit.criteria.fairness, str) or fit.criteria.fairness == "risk":
+    """Refuse a ratio with a zero denominator; warn of rates of exactly 0 or 1, and of those that rest on few people."""
+    if fit.asked is None or not isinstance(fit.criteria.fairness, str) or fit.criteria.fairness == "risk":
         return
     for name, a in zip(algorithms.names, algorithms.decisions, strict=False):
         rates = rows.by_criterion(rows.values(a[rows.row]))[list(aims.spread)]
@@ -121,16 +122,26 @@ def _check_rates(fit: Fit, rows: CriteriaRows, aims: Aims, algorithms: Algorithm
                 f"{name} selects nobody in any group, so that the ratio of selection rates is 0 over 0. Ask for "
                 'fairness="selection-rate".',
             )
-        known = np.minimum(rates, 1.0 - rates) <= STILL
-        extreme = [label for label, at_end in zip(fit.sample.groups, known, strict=True) if at_end]
-        if extreme:
-            warnings.warn(
-                f"The {fit.criteria.measure} of {name} is exactly 0 or 1 in group {listed(extreme)}: its standard "
-                "error is 0 by the sample, so that the test takes it for known. With few people it is not; merge the "
-                "group with another, or ask for another measure.",
-                SmallSampleWarning,
-                stacklevel=4,
-            )
+        nearest = np.minimum(rates, 1.0 - rates)
+        counted = np.array([np.count_nonzero(fit.asked.measure.weight[own]) for own in fit.sample.rows_by_group])
+        known = nearest <= STILL
+        few = ~known & (nearest * counted < FEW)
+        for those, what in (
+            (
+                known,
+                "is exactly 0 or 1 in group {}: its standard error is 0 by the sample, so that the test takes it "
+                "for known. With few people it is not",
+            ),
+            (few, f"is 0 or 1 but for fewer than {FEW} people in group {{}}, and the test presumes more"),
+        ):
+            labels = [label for label, own in zip(fit.sample.groups, those, strict=True) if own]
+            if labels:
+                warnings.warn(
+                    f"The {fit.criteria.measure} of {name} {what.format(listed(labels))}; merge the group with "
+                    "another, or ask for another measure.",
+                    SmallSampleWarning,
+                    stacklevel=4,
+                )
 
 
 def folds_of(fit: Fit) -> IntArray:

@@ -13,6 +13,7 @@ from ...data.checks import check_alpha
 from ...data.criteria import USUAL, Criteria
 from ...data.reading import Label
 from ...data.result import PlainDict, labels, plain_items
+from ...frontier.criteria import STILL
 from ...frontier.rule_class import RulesName
 from ..aware.groups import SEEING, group_sentences
 from ..lda.answer import LDAAnswer, LDAAnswers, alternative_in_words
@@ -273,6 +274,10 @@ class JointLDATest(LDAAnswer):
             f"{'one' if c.ratio else 'zero'}: there is no room for a better one, and the test has little power."
         ]
 
+    def _equal(self) -> bool:
+        """Whether the groups do not differ in the measure at all, by the sample."""
+        return bool(np.ptp(self.measure) <= STILL * np.abs(self.measure).max())
+
     def compared(self) -> list[tuple[str, float]]:
         """What must not get worse, by name, with its value now; in the order of the gains of an alternative."""
         e, c = self.evidence, self.criteria
@@ -283,9 +288,10 @@ class JointLDATest(LDAAnswer):
         own, base = self.measure, e.aims.reference
         now = [self.spread] if base is None else np.abs(np.delete(own, base) - own[base]).tolist()
         kept = [float(e.criteria[each.criterion]) for each in e.aims.kept]
-        return list(zip(self._gain_names(), [*lower, *now[:k], *kept], strict=True))
+        return list(zip(self.gain_names, [*lower, *now[:k], *kept], strict=True))
 
-    def _gain_names(self) -> list[str]:
+    @property
+    def gain_names(self) -> list[str]:
         """What the gains of an alternative are gains in."""
         c, n_groups = self.criteria, len(self.groups)
         names = ["overall risk"] if c.accuracy == "overall" else [f"group {label}" for label in self.groups]
@@ -312,7 +318,12 @@ class JointLDATest(LDAAnswer):
             )
         if not self.criteria.usual:
             shown = "Yes: such a rule exists."
-        described = [] if (w := self.witness) is None else [_describe(w, self._gain_names(), self.alpha)]
+            if self._equal():
+                shown = (
+                    f"The {self.criteria.measure} is the same in all groups now, and cannot be more so. A rule that is "
+                    "better in all else exists, and leaves it as good as the same."
+                )
+        described = [] if (w := self.witness) is None else [_describe(w, self.gain_names, self.alpha)]
         return [shown, *self._keeping(), *described]
 
 

@@ -50,6 +50,7 @@ class JointWitness(Alternative):
     largest_absolute: FloatArray
     changed: Label | None = None
     moves: IntArray | None = None
+    capacity: float | None = None
 
     @property
     def gain(self) -> FloatArray:
@@ -94,30 +95,45 @@ class JointWitness(Alternative):
 
 
 def choose_witness(
-    menu: GroupMenu, rows: CriteriaRows, by_group: ByGroup | None = None, n_kept: int = 0
+    menu: GroupMenu, rows: CriteriaRows, units: FloatArray, by_group: ByGroup | None = None
 ) -> JointWitness:
     """The mixture of the menu's rules whose smallest lower bound is largest, if that is above zero.
 
     Else that with the best predicted gains, which do not reuse the rows' own outcomes; where it fails on the outcomes,
     that with the best estimates. Bounds hold whichever is chosen. ``by_group`` gives the groups' risks and selection
-    rates where these are not the criteria and their shares. The room that the last ``n_kept`` widths leave to criteria
-    that are kept counts tenfold: it is to be there, and no more of it than of gains.
+    rates where these are not the criteria and their shares. Slacks are compared in ``units`` (F,).
     """
-    size = ray_sizes(menu.nets, rows)
-    size[menu.widths >= int(menu.widths.max()) + 1 - n_kept] *= 0.1
-    shares, worst = _best_mixture((menu.forms - critical(menu.largest, CHOSEN_AT) * menu.errors) / size)
+    shares, worst = _best_mixture((menu.forms - critical(menu.largest, CHOSEN_AT) * menu.errors) / units)
     if worst <= 0.0:
-        shares, _ = _best_mixture(menu.predicted / size)
+        shares, _ = _best_mixture(menu.predicted / units)
         if (shares @ menu.forms).min() <= 0.0:
-            shares, _ = _best_mixture(menu.forms / size)
+            shares, _ = _best_mixture(menu.forms / units)
     found = _witness(menu, np.flatnonzero(shares > SMALL_SHARE), shares)
+    if np.isfinite(rows.capacity):
+        found = replace(found, capacity=rows.capacity)
     if by_group is None:
         return found
-    chances = rows.lower.copy()
-    for p, share in zip(found.directions, found.shares, strict=True):
-        chances += share * (rows.chances(p) - rows.lower)
-    risk, rates = by_group(rows.by_person(chances))
+    risk, rates = by_group(chances_of(found, rows))
     return replace(found, risk=risk, selection_rate=rates)
+
+
+def slack_units(fan: Fan, rows: CriteriaRows) -> FloatArray:
+    """The units (F,) in which the slacks of an alternative are compared: those of the rays; tolerances, if any.
+
+    Room is there to be used: all of it counts no more than a gain as large as what rules change on average.
+    """
+    units = ray_sizes(fan, rows)
+    for m, v in enumerate(fan.width_of.tolist()):
+        tolerance = fan.widths[v] if v >= 0 else None
+        if isinstance(tolerance, float) and tolerance > 0.0:
+            units[m] = min(units[m], tolerance)
+    return units
+
+
+def chances_of(found: JointWitness, rows: CriteriaRows) -> FloatArray:
+    """Chances (n,) with which an alternative selects people, in the order of the sample."""
+    each = [share * rows.chances(p) for p, share in zip(found.directions, found.shares, strict=True)]
+    return np.clip(rows.by_person(np.sum(each, axis=0)), 0.0, 1.0)
 
 
 def _witness(menu: GroupMenu, used: IntArray, shares: FloatArray) -> JointWitness:

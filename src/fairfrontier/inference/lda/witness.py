@@ -24,6 +24,7 @@ from ...bootstrap.draws import RuleDraws
 from ...data.reading import Label
 from ...data.result import Result
 from ...frontier.attainable import Attainable
+from ...frontier.capacity import CappedFunction
 from ...frontier.plane import unit_circle
 from ...frontier.support import group_means
 
@@ -145,13 +146,18 @@ def largest_smallest(values: FloatArray) -> tuple[Mixture, float]:
 
 
 class Alternative(Result):
-    """A rule, or mixture of rules, that improves on an algorithm for any number of groups, with bounds of its gains."""
+    """A rule, or mixture of rules, that improves on an algorithm for any number of groups, with bounds of its gains.
+
+    ``capacity``: the largest share of people that its rules select, if there is a limit.
+    """
 
     __slots__ = ()
 
+    directions: FloatArray
     shares: FloatArray
     selection_rate: FloatArray
     changed: Label | None
+    capacity: float | None
 
     def lower_bounds(self, alpha: float) -> FloatArray:
         """Lower confidence bounds for all gains together, of level 1 - alpha: risks first, then what must not grow."""
@@ -193,6 +199,7 @@ class Witness(Alternative):
     largest: FloatArray
     largest_absolute: FloatArray
     changed: Label | None = None
+    capacity: float | None = None
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -256,4 +263,5 @@ def make_witness(function: Attainable, menu: Menu, plug_in: FloatArray, e_star: 
         errors=errors,
         largest=menu.largest,
         largest_absolute=menu.largest_absolute,
+        capacity=function.capacity if isinstance(function, CappedFunction) else None,
     )

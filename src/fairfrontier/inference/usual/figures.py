@@ -158,7 +158,9 @@ def usual_figures(
             among = (rows.y == outcome).astype(np.float64)
             _add(table, column, [_rate(wrong, rows, at, among) for at in each], alpha)
     if score is not None:
-        means = [mean_of(score[at], rows.weight[at]) for at in each]
+        means = [
+            mean_of(score[at], rows.weight[at], None if rows.clusters is None else rows.clusters[at]) for at in each
+        ]
         found = [standardised_difference(mean, means[base], alpha) for mean in means]
         names = ("standardised difference", "standardised difference low", "standardised difference high")
         for k, column in enumerate(names):

@@ -15,7 +15,7 @@ from scipy import stats
 from ...arrays import FloatArray, IntArray
 
 STILL = 1e-24
-"""Variance, relative to the square of the mean, up to which a score does not vary but for rounding."""
+"""Variance, relative to the square of what is averaged, up to which numbers do not vary but for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ def rate_of(
         _, code = np.unique(clusters[rows], return_inverse=True)
         influence, units = np.bincount(code, influence), np.bincount(code, share)
     variance = float((influence**2).sum())
-    # at rates of 0 and 1 there is no variance to go by: the size by the weights alone
-    size = rate * (1.0 - rate) / variance if variance > 0.0 else 1.0 / float((units**2).sum())
+    # with rates of 0 and 1, or one chance for everybody, there is no variance to go by: the size by the weights alone
+    size = rate * (1.0 - rate) / variance if variance > STILL else 1.0 / float((units**2).sum())
     return Rate(rate, size, counted=False)
 
 
@@ -123,12 +123,16 @@ class Mean:
     size: float
 
 
-def mean_of(score: FloatArray, weight: FloatArray) -> Mean:
-    """Weighted mean and variance of a score (n,); with weights the size is that of an equally precise sample."""
+def mean_of(score: FloatArray, weight: FloatArray, clusters: IntArray | None = None) -> Mean:
+    """Weighted mean and variance of a score (n,); the size is that of a simple sample with an equally precise mean."""
     share = weight / weight.sum()
-    size = 1.0 / float((share**2).sum())
     mean = float((share * score).sum())
     spread = float((share * (score - mean) ** 2).sum())
+    influence = share * (score - mean)
+    if clusters is not None:
+        influence = np.bincount(np.unique(clusters, return_inverse=True)[1], influence)
+    variance = float((influence**2).sum())
+    size = spread / variance if variance > STILL * mean**2 else 1.0 / float((share**2).sum())
     return Mean(mean, spread * size / (size - 1.0) if size > 1.0 else np.nan, size)
 
 

@@ -16,8 +16,8 @@ from ...data.variables import read_scores
 from ...errors import InputError
 from ...fit import Fit
 from ..fan.questions import criteria_of
-from ..fan.witness import JointWitness
-from ..lda.witness import Alternative, Witness
+from ..fan.witness import JointWitness, chances_of
+from ..lda.witness import Alternative
 from .figures import Rows, UsualFigures, usual_figures
 
 
@@ -77,22 +77,34 @@ def _score(fit: Fit, score: ArrayLike) -> FloatArray:
     return read_scores(column, "score")[s.rows]
 
 
-def alternative_chances(fit: Fit, found: Alternative, capacity: float | None = None) -> FloatArray:
-    """Chances (n,) with which an alternative, out of fold, selects the people of a fit."""
-    if isinstance(found, Witness | JointWitness) and found.changed is not None:
+def alternative_chances(fit: Fit, found: Alternative) -> FloatArray:
+    """Chances (n,) with which an alternative, out of fold, selects the people of the fit that found it."""
+    if found.changed is not None:
         raise InputError(
             "bad-decisions",
             f"This alternative changes decisions about group {found.changed} alone, as often as its share says: pass "
             "the decisions that result.",
         )
+    chances = _chances(fit, found)
+    if chances is None or not np.allclose(fit.group_means(chances), found.selection_rate, rtol=0.0, atol=1e-6):
+        raise InputError(
+            "bad-decisions",
+            "This alternative was found by another fit, or by one with other options: ask the one whose `test_lda` "
+            "has found it.",
+        )
+    return chances
+
+
+def _chances(fit: Fit, found: Alternative) -> FloatArray | None:
+    """The chances, or None if the alternative cannot be one of this fit."""
+    if len(found.selection_rate) != len(fit.sample.groups):
+        return None
     if isinstance(found, JointWitness):
-        rows = criteria_of(fit)
-        chances = rows.lower.copy()
-        for p, share in zip(found.directions, found.shares, strict=True):
-            chances += share * rows.spread * (rows.vectors @ p < 0.0)
-        return np.clip(rows.by_person(chances), 0.0, 1.0)
-    assert isinstance(found, Witness)
-    function = fit.function(capacity)
+        rows = criteria_of(fit, found.capacity)
+        return chances_of(found, rows) if found.directions.shape[1] == rows.n_criteria else None
+    if fit.asked is not None:
+        return None
+    function = fit.function(found.capacity)
     moved = np.zeros(function.scores.n_rows)
     for q, share in zip(found.directions, found.shares, strict=True):
         moved += share * function.selected(q)
