@@ -1,5 +1,9 @@
 """Rows in parts: samples, folds and counts by plain loops, the same bits from every source, and the fit in memory."""
 
+import os
+import signal
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +14,7 @@ from fairfrontier.data.parts import files
 from fairfrontier.data.parts import sources as kinds
 from fairfrontier.data.parts.drawing import RowSample, folds_of_rows, row_hash
 from fairfrontier.data.parts.rows import PartRows, join
-from fairfrontier.errors import DroppedRowsWarning
+from fairfrontier.errors import DroppedRowsWarning, InputError
 from fairfrontier.frontier.cells import FINEST, add_cells, bins_of, count_cells
 from fairfrontier.frontier.support import group_means
 from fairfrontier.learning.cross_fitting import as_seed, cross_fit
@@ -109,7 +113,7 @@ def test_group_means_of_cells_are_those_of_their_people():
 
 @pytest.fixture(scope="module")
 def frame():
-    return people()
+    return people(1000)
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +127,16 @@ def small_blocks():
 
 
 @pytest.fixture(scope="module")
-def by_source(frame, small_blocks, tmp_path_factory):
-    found = sources(frame, tmp_path_factory.mktemp("parts"))
-    fits = {name: fitted(found.pop(name), learn_rows=700) for name in ("frame", "folder", "lazy frame", "CSV files")}
-    # of the others the tables are compared: predictions from outside take no learner
-    others = {name: fitted(source, external_nuisance=["t_two", "t_one"]) for name, source in found.items()}
-    return fits, others | {"frame": fitted(frame, external_nuisance=["t_two", "t_one"])}
+def folder(frame, tmp_path_factory):
+    return sources(frame, tmp_path_factory.mktemp("parts"))
+
+
+@pytest.fixture(scope="module")
+def by_source(folder, small_blocks):
+    fits = {name: fitted(folder[name], learn_rows=500) for name in ("frame", "folder", "lazy frame", "CSV files")}
+    # of others without a learner
+    names = ("frame", "polars frame", "file", "dask frame")
+    return fits, {name: fitted(folder[name], external_nuisance=["t_two", "t_one"]) for name in names}
 
 
 def answers(ff):
@@ -139,14 +147,8 @@ def answers(ff):
 
 def test_every_source_gives_the_same_bits(by_source):
     for fits in by_source:
-        expected = fits["frame"]
-        cells = expected.fit_.plane().function.scores
         for name, ff in fits.items():
-            own = ff.fit_.plane().function.scores
-            for column in ("l0", "dl", "t", "group", "weight", "counts"):
-                assert getattr(own, column).tobytes() == getattr(cells, column).tobytes(), (name, column)
-            assert ff.nuisance_ == expected.nuisance_, name
-            assert ff.diagnostics_ == expected.diagnostics_, name
+            assert same_cells(fits["frame"], ff), name
     for one, other in zip(answers(by_source[0]["frame"]), answers(by_source[0]["folder"]), strict=True):
         assert np.array_equal(one, other)
 
@@ -179,7 +181,7 @@ def test_all_rows_learned_from_give_the_fit_in_memory(frame):
 def test_a_sample_is_learned_from_and_all_rows_are_predicted_out_of_fold(frame, by_source):
     ff = by_source[0]["folder"]
     sample_seed, fold_seed = row_seeds()
-    rows = sorted(sorted(range(len(frame)), key=lambda row: plain_hash(sample_seed, row))[:700])
+    rows = sorted(sorted(range(len(frame)), key=lambda row: plain_hash(sample_seed, row))[:500])
     assert ff.fit_.whole.y.tolist() == frame["y"].iloc[rows].tolist()
     folds = folds_of_rows(fold_seed, np.arange(len(frame)), 2)
     assert ff.nuisance_.folds.tolist() == [folds[rows].tolist()]
@@ -234,7 +236,7 @@ def test_groups_labels_and_gaps_are_read_as_in_memory(frame, tmp_path):
         ),
         y=np.where(frame["y"] == 1, "yes", "no"),
     )
-    changed.loc[[3, 700, 1400], "group"] = None
+    changed.loc[[3, 600, 999], "group"] = None
     changed.loc[[4, 5, 900], "y"] = None
     options = {"groups": ("two", "rest"), "merge": {"rest": ["one", "four"]}, "positive": "yes", "missing": "drop"}
     changed.to_parquet(tmp_path / "rows.parquet")  # with its row labels, which are no covariate
@@ -249,3 +251,44 @@ def test_groups_labels_and_gaps_are_read_as_in_memory(frame, tmp_path):
     assert one.dropped == other.dropped
     assert ff.outcome_labels_.tolist() == memory.outcome_labels_.tolist() == ["no", "yes"]
     assert ff.fit_.counted.n_rows == len(frame)
+
+
+def same_cells(one, other):
+    """Whether two fits have the same cells and the same models, to the bit."""
+    cells, own = (ff.fit_.plane().function.scores for ff in (one, other))
+    columns = ("l0", "dl", "t", "group", "weight", "counts")
+    alike = [getattr(own, column).tobytes() == getattr(cells, column).tobytes() for column in columns]
+    return all(alike) and one.nuisance_ == other.nuisance_ and one.diagnostics_ == other.diagnostics_
+
+
+def test_ranges_of_the_rows_on_workers_give_the_same_bits(by_source, folder):
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+        ff = fitted(folder["folder"], learn_rows=500, client=client)
+        with pytest.raises(InputError, match="decisions of 'x1'"):
+            fitted(folder["folder"], algorithms=["x1"], features=["x2"], client=client)
+    assert same_cells(by_source[0]["frame"], ff)
+
+
+def die_once(frame, flag):
+    """Return a partition; who comes to the last one in the second pass is killed, once."""
+    if len(frame) and frame.index[-1] == 999:
+        with Path(flag).open("a") as file:
+            file.write("x")
+        if Path(flag).stat().st_size == 4:  # its size is asked for once, and two ranges of every pass have rows of it
+            os.kill(os.getpid(), signal.SIGKILL)
+    return frame
+
+
+@pytest.mark.slow
+def test_a_cluster_of_processes_survives_that_a_worker_is_killed(by_source, folder, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        frame = folder["dask frame"]
+        mortal = frame.map_partitions(die_once, str(tmp_path / "died"), meta=frame._meta)
+        pids = set(client.run(os.getpid).values())
+        survived = fitted(mortal, learn_rows=500, client=client)
+        assert len((tmp_path / "died").read_text()) >= 6
+        assert set(client.run(os.getpid).values()) != pids
+    assert same_cells(by_source[0]["frame"], survived)

@@ -11,6 +11,12 @@ from fairfrontier.errors import InputError
 T = ["t_two", "t_one"]
 
 
+class Nobody:
+    """A client that is never asked to do anything."""
+
+    submit = cancel = None
+
+
 @pytest.fixture(scope="module")
 def frame():
     return people(400)
@@ -98,6 +104,8 @@ def test_outcomes_groups_and_gaps_of_all_parts_together(frame, folder):
         ({"copies": "keep-together"}, "does not go with copies='keep-together'"),
         ({"learn_rows": 10}, "learn_rows must be an integer of at least 100"),
         ({"n_folds": 1}, "n_folds must be an integer of at least 2"),
+        ({"client": "local"}, "client must be a dask.distributed Client, not str"),
+        ({"client": Nobody()}, "Parquet files, an Arrow dataset or a dask DataFrame, not of the frame"),
     ],
 )
 def test_options_that_rows_in_parts_do_not_take(frame, options, said):
@@ -106,7 +114,7 @@ def test_options_that_rows_in_parts_do_not_take(frame, options, said):
 
 
 def test_names_of_columns_need_rows_in_parts(frame):
-    with pytest.raises(InputError, match="where y names one, too"):
+    with pytest.raises(InputError, match="where y names a column, too"):
         FairFrontier().fit(frame[["x1"]], frame["y"], sensitive_features=frame["group"], algorithms=["in use"])
 
 

@@ -34,7 +34,7 @@ from .frontier.regret import Regret, check_refits
 from .frontier.rule_class import RuleClass, read_rules
 from .frontier.sets import FeasibleSet, FrontierCurve
 from .frontier.support import SupportFunction
-from .in_parts import LEARN_ROWS, Reading, learn_in_parts
+from .in_parts import LEARN_ROWS, Reading, learn_in_parts, on_cluster
 from .in_parts import Task as PartsTask
 from .inference import estimates, questions
 from .inference.ban.questions import cost_of_ban
@@ -282,6 +282,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         upper: ArrayLike | None = None,
         algorithms: Mapping[str, str] | Sequence[str] | None = None,
         features: Sequence[str] | None = None,
+        client: Any = None,
     ) -> Self:
         """Learn the nuisance functions out of fold and estimate the support function.
 
@@ -307,6 +308,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             Where rows are read in parts: decisions to be asked about later, by name.
         features : list of columns, optional
             Where rows are read in parts: the covariates. Default: all columns that have no other role.
+        client : dask.distributed.Client, optional
+            Where rows are read in parts: a cluster whose workers read, predict and count them; the same bits.
 
         Returns
         -------
@@ -332,14 +335,14 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         if isinstance(y, str):
             self._check_in_parts({"clusters": clusters, "ids": ids, "lower": lower, "upper": upper}, rules, criteria)
             named = {"sample_weight": sample_weight, "external_nuisance": external_nuisance}
-            source = rows_in_parts(X)
+            source = rows_in_parts(X) if client is None else on_cluster(rows_in_parts(X), client)
             roles = read_roles(source, y, sensitive_features, algorithms=algorithms, features=features, **named)
-            return self._fit_in_parts(source, roles, loss, learner)
-        if algorithms is not None or features is not None:
+            return self._fit_in_parts(source, roles, loss, learner, client)
+        if any(given is not None for given in (algorithms, features, client)):
             raise InputError(
                 "bad-option",
-                "`algorithms` and `features` name columns of rows that are read in parts, where y names one, too. Give "
-                "decisions to the questions, such as test_lda(decisions), and covariates as X.",
+                "`algorithms`, `features` and `client` are for rows read in parts, where y names a column, too. "
+                "Give decisions to the questions, such as test_lda(decisions), and covariates as X.",
             )
         if X is None and external_nuisance is None:
             raise InputError("bad-features", "X is needed to learn from; it may be None only with `external_nuisance`.")
@@ -397,7 +400,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
                 "leave it out, or give a frame in memory with y as a column of values.",
             )
 
-    def _fit_in_parts(self, source: RowsInParts, roles: Roles, loss: Loss, learner: Learner) -> Self:
+    def _fit_in_parts(self, source: RowsInParts, roles: Roles, loss: Loss, learner: Learner, client: Any) -> Self:
         declared = read_declared(self.categorical, self.numeric)
         check_columns(declared, roles.features)
         learned, coding = learn_in_parts(
@@ -411,6 +414,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
                 self._options(),
                 Seeds.of(self.random_state),
                 self.learn_rows,
+                client,
             )
         )
         whole, classes = learned.whole, outcome_labels(coding.classes, self.positive)

@@ -5,15 +5,19 @@ predicts every row by the model that was fitted without its fold, and counts peo
 a part, the rows learned from (twice, while they are drawn) and the cells.
 
 How rows are split into parts changes no bit: folds and the sample are functions of seed and row number, predictions are
-made for blocks of rows that begin at the same row numbers whatever the parts are, and sums are of integers.
+made for blocks of rows that begin at the same row numbers whatever the parts are, and sums are of integers. So ranges
+of the rows may as well be read, drawn from, predicted and counted on the workers of a dask cluster, from which only
+rows drawn and tables of cells travel.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,12 +29,12 @@ from .data.groups import make_groups, two_groups_needed
 from .data.losses import Loss
 from .data.parts.drawing import RowSample, folds_of_rows
 from .data.parts.rows import Account, Coding, PartRows, Roles, in_part, join, learning_table, read_rows
-from .data.parts.sources import RowsInParts
+from .data.parts.sources import DaskRows, RowsInParts
 from .data.reading import Label
 from .data.row_losses import RowLosses, row_losses
 from .data.sample import Sample, make_sample
 from .data.variables import check_weights
-from .errors import DroppedRowsWarning, InputError
+from .errors import DroppedRowsWarning, FairFrontierError, InputError
 from .fit import Bounds, Counted, Fit, Learning, Options, Plane, Seeds
 from .frontier.cells import BINS, CellTable, add_cells, cell_scores, count_cells
 from .frontier.sets import sharp_points
@@ -46,6 +50,11 @@ BLOCK = 2**16
 """Rows that are predicted together: those with numbers from k times this to (k + 1) times this."""
 MOST_CELLS = 5_000_000
 """Cells at most in which people are counted."""
+
+
+Range = tuple[int, int | None]
+"""Rows from the first number to before the second, or to the end."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +81,30 @@ class Task:
     options: Options
     seeds: Seeds
     learn_rows: int = LEARN_ROWS
+    client: Any = None
+    block: int = field(default_factory=lambda: BLOCK)
 
     @property
     def row_seeds(self) -> list[np.random.SeedSequence]:
         """Seeds of the sample and of the folds; the ones before them serve the cross-fitting."""
         return child_seeds(self.seeds.learning, 7)[5:]
+
+
+def on_cluster(source: RowsInParts, client: Any) -> RowsInParts:
+    """Return rows of which the workers of a cluster read ranges; refuse those that are read from the first on only."""
+    if not all(hasattr(client, name) for name in ("submit", "cancel")):
+        raise InputError(
+            "bad-option", f"client must be a dask.distributed Client, not {type(client).__name__}: Client(address)."
+        )
+    if isinstance(source, DaskRows):
+        source = source.located()
+    if source.starts is None:
+        raise InputError(
+            "bad-option",
+            "With a client, workers read ranges of the rows: of Parquet files, an Arrow dataset or a dask DataFrame, "
+            f"not of {source.name}. Write Parquet files, or read it as a dask DataFrame.",
+        )
+    return source
 
 
 def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
@@ -127,10 +155,10 @@ def _first_pass(task: Task) -> tuple[PartRows, Coding]:
         raise InputError("bad-option", f'missing must be "keep", "raise" or "drop"; got {reading.missing!r}.')
     drawn = RowSample(task.learn_rows, task.row_seeds[0], join)
     with progress_bar("Reading rows", show=task.options.verbose) as progress:
-        for name, rows in _told(task, progress, task.source.n_rows):
-            with in_part(name):
-                account.add(name, rows)
-            drawn.add(rows)
+        for found, rows in _over_ranges(task, _draw, progress):
+            account.merge(found)
+            if rows is not None:
+                drawn.add(rows)
     coding = account.coding(
         positive=reading.positive,
         binary=task.loss.binary_outcome,
@@ -146,13 +174,72 @@ def _first_pass(task: Task) -> tuple[PartRows, Coding]:
             DroppedRowsWarning,
             stacklevel=4,
         )
-    return coding.coded(drawn.drawn()), coding
+    sample = drawn.drawn()
+    assert sample is not None  # there are complete rows, so some are drawn
+    return coding.coded(sample), coding
 
 
-def _told(task: Task, progress: Report | None, n_rows: int | None) -> Iterator[tuple[str, PartRows]]:
+def _draw(task: Task, span: Range, progress: Report | None) -> tuple[Account, PartRows | None]:
+    """Draw from a range of the rows, and say which groups and outcomes it has."""
+    account, drawn = Account(), RowSample(task.learn_rows, task.row_seeds[0], join, task.source.n_rows)
+    for name, rows in _told(task, span, progress, task.source.n_rows):
+        with in_part(name):
+            account.add(name, rows)
+        drawn.add(rows)
+    return account, drawn.drawn()
+
+
+def _over_ranges(task: Task, work: Callable[..., T], progress: Report | None, *shared: Any) -> Iterator[T]:
+    """Do work for all rows: here, or for ranges of them on the workers of a cluster, in the order of the rows.
+
+    Ranges begin with a block, so that blocks are the same ones: a range has the blocks that begin in one piece.
+    """
+    if task.client is None:
+        yield work(task, (0, None), progress, *shared)
+        return
+    assert task.source.starts is not None
+    n_rows = int(task.source.n_rows or 0)
+    ends = np.unique(
+        [min(-(-start // task.block) * task.block, n_rows) for start in (*task.source.starts, n_rows)]
+    ).tolist()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")  # models are sent once
+        # as the result of a task and not scattered: a cluster makes it again if the worker that has it dies
+        told = task.client.submit(_same, (replace(task, client=None), *shared), pure=False)
+    waiting = [task.client.submit(_on_worker, work, told, span, pure=False) for span in pairwise(ends)]
+    start = time.perf_counter()
+    try:
+        for future, end in zip(waiting, ends[1:], strict=True):
+            yield future.result()
+            future.release()
+            if progress is not None:
+                progress(end, n_rows, f"{end / max(time.perf_counter() - start, 1e-9):,.0f} rows per second")
+    except Exception as error:
+        if type(error).__name__ != "KilledWorker":
+            raise
+        raise FairFrontierError(
+            f"Rows of {task.source.name} could not be read on the cluster: several workers died of it, one after the "
+            f"other ({error}). Give workers more memory, or write smaller parts."
+        ) from error
+    finally:
+        task.client.cancel([told, *waiting])
+
+
+def _same(told: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Hand on what all ranges need."""
+    return told
+
+
+def _on_worker(work: Callable[..., T], told: tuple[Any, ...], span: Range) -> T:
+    """Do work for a range of the rows, on a worker."""
+    task, *shared = told
+    return work(task, span, None, *shared)
+
+
+def _told(task: Task, span: Range, progress: Report | None, n_rows: int | None) -> Iterator[tuple[str, PartRows]]:
     """Yield the parts, and tell how many rows were read, and how fast."""
     start, done = time.perf_counter(), 0
-    for name, rows in read_rows(task.source, task.roles, task.reading.missing):
+    for name, rows in read_rows(task.source, task.roles, task.reading.missing, *span):
         yield name, rows
         done += len(rows.row)
         if progress is not None:
@@ -204,30 +291,48 @@ def _unit(losses: RowLosses) -> float:
 
 def _second_pass(task: Task, coding: Coding, models: list[FittedLearner], length: float) -> CellTable:
     """Predict every row out of fold, and count people who are alike."""
-    tables: list[CellTable] = []
-    waiting, most = 0, 2**20
     with progress_bar("Predicting and counting", show=task.options.verbose) as progress:
-        parts = (coding.coded(rows) for _, rows in _told(task, progress, coding.n_rows))
-        for rows in _blocks(parts):
+        return _sum(_over_ranges(task, _count, progress, coding, models, length), task.roles)
+
+
+def _count(
+    task: Task, span: Range, progress: Report | None, coding: Coding, models: list[FittedLearner], length: float
+) -> CellTable:
+    """Predict and count a range of the rows."""
+    parts = (coding.coded(rows) for _, rows in _told(task, span, progress, coding.n_rows))
+
+    def tables() -> Iterator[CellTable]:
+        for rows in _blocks(parts, task.block):
             t = rows.nuisance if task.roles.nuisance else _predictions(task, rows, models)
-            tables.append(count_cells(t, rows.group, rows.y, rows.weight, rows.decisions, length=length))
-            waiting += len(tables[-1])
-            if waiting > most:
-                tables = [add_cells(tables)]
-                waiting = len(tables[0])
-                most = 2 * waiting + 2**20
-                _refuse_many(tables[0], task.roles)
-    table = add_cells(tables)
-    _refuse_many(table, task.roles)
-    return table
+            yield count_cells(t, rows.group, rows.y, rows.weight, rows.decisions, length=length)
+
+    return _sum(tables(), task.roles)
 
 
-def _blocks(parts: Iterator[PartRows]) -> Iterator[PartRows]:
-    """Yield blocks of rows with numbers from k BLOCK to (k + 1) BLOCK, each put together from the parts it lies in."""
+def _sum(tables: Iterator[CellTable], roles: Roles) -> CellTable:
+    """Add up tables as they come; refuse too many cells."""
+    nobody = np.empty(0, dtype=np.int64)
+    held = [CellTable(np.empty((0, 4 + len(roles.algorithms))), nobody, nobody)]
+    waiting, most = 0, 2**20
+    for table in tables:
+        held.append(table)
+        waiting += len(table)
+        if waiting > most:
+            held = [add_cells(held)]
+            waiting = len(held[0])
+            most = 2 * waiting + 2**20
+            _refuse_many(held[0], roles)
+    total = add_cells(held)
+    _refuse_many(total, roles)
+    return total
+
+
+def _blocks(parts: Iterator[PartRows], size: int) -> Iterator[PartRows]:
+    """Yield blocks of rows with numbers from k size to (k + 1) size, each put together from the parts it lies in."""
     held: list[PartRows] = []
     current = -1
     for rows in parts:
-        number = rows.row // BLOCK
+        number = rows.row // size
         starts = np.flatnonzero(np.diff(number, prepend=-1))
         for start, stop in zip(starts, np.append(starts[1:], len(number)), strict=True):
             if number[start] != current and held:

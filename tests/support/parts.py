@@ -67,7 +67,9 @@ def fitted(source, **options):
     """A small fit of rows in parts; what `fit` takes is told from what the estimator takes by its name."""
     to_fit = {"y": "y", "sensitive_features": "group", "algorithms": ["in use"]}
     to_fit["features"] = ["x1", "x2", "code", "text", "true"]
-    to_fit |= {name: options.pop(name) for name in list(options) if name in (*to_fit, "sample_weight", "clusters")}
+    to_fit |= {
+        name: options.pop(name) for name in list(options) if name in (*to_fit, "sample_weight", "clusters", "client")
+    }
     if "external_nuisance" in options:
         to_fit |= {"external_nuisance": options.pop("external_nuisance"), "features": None}
     chosen = {"learner": "factored-logit", "n_folds": 2, "n_boot": 99, "random_state": 1} | options

@@ -55,13 +55,20 @@ R = TypeVar("R", bound=Rows)
 class RowSample(Generic[R]):
     """Keeps the ``size`` rows with the smallest hashes of those that go by: a simple random sample, in any order.
 
-    Rows in memory: at most twice the size, and a part.
+    Rows in memory: at most twice the size, and a part. If the number of all rows is known, those with so large a hash
+    that they are not in the sample (but for one case in 10^22) are not kept at all.
     """
 
-    def __init__(self, size: int, seed: np.random.SeedSequence, join: Callable[[list[R]], R]) -> None:
+    def __init__(
+        self, size: int, seed: np.random.SeedSequence, join: Callable[[list[R]], R], n_rows: int | None = None
+    ) -> None:
         self.size, self.seed, self.join = size, seed, join
         self._kept: list[R] = []
         self._n, self._bound = 0, np.uint64(2**64 - 1)
+        # ten standard deviations more than the size
+        share = 1.0 if not n_rows else (size + 10.0 * np.sqrt(size)) / n_rows
+        if share < 1.0:
+            self._bound = np.uint64(int(share * 2.0**64))
 
     def add(self, rows: R) -> None:
         """Let rows go by."""
@@ -74,8 +81,10 @@ class RowSample(Generic[R]):
             self._n = len(self._kept[0].row)
             self._bound = row_hash(self.seed, self._kept[0].row).max()
 
-    def drawn(self) -> R:
-        """Return the sample, in the order of the row numbers."""
+    def drawn(self) -> R | None:
+        """Return the sample, in the order of the row numbers; None if there are no rows."""
+        if not self._kept:
+            return None
         found = self._smallest()
         return found.take(np.argsort(found.row))
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ...errors import InputError, MissingDependencyError
 from ..messages import listed
-from .sources import PART_ROWS, Part, RowsInParts, column_names, naming, reading
+from .sources import PART_ROWS, Part, RowsInParts, column_names, naming, overlaps, reading
 
 PARQUET = (".parquet", ".pq")
 TEXT = {".csv": ",", ".tsv": "\t"}
@@ -99,6 +99,7 @@ class ArrowRows:
     name: str
     schema: Any = field(init=False)
     n_rows: int | None = field(init=False)
+    starts: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         import pyarrow as pa
@@ -106,18 +107,20 @@ class ArrowRows:
         partitioning = getattr(self.dataset, "partitioning", None)
         from_paths = set() if partitioning is None else set(partitioning.schema.names)
         own = pa.schema([one for one in self.dataset.schema if one.name in from_paths])
-        schema, n_rows = None, 0
+        schema, n_rows, starts = None, 0, []
         for name, fragment in self._fragments():
             with naming(name):
                 found, rows = fragment.physical_schema, fragment.count_rows()
             column_names(found.names, name)
             schema = found if schema is None else _with_schema(schema, found, name)
+            starts.append(n_rows)
             n_rows += rows
         if schema is None:
             raise InputError("empty-data", f"{self.name} has no parts. Check the path.")
         new = [one for one in own if one.name not in schema.names]
         object.__setattr__(self, "schema", pa.schema([*schema, *new]))
         object.__setattr__(self, "n_rows", n_rows)
+        object.__setattr__(self, "starts", tuple(starts))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -125,16 +128,21 @@ class ArrowRows:
         names = column_names(self.schema.names, self.name)
         return tuple(name for name in names if not INDEX.fullmatch(name))
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
+    def parts(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Part]:
         """Yield batches of the fragments, one fragment after the other."""
         import pyarrow as pa
 
-        for name, fragment in self._fragments():
+        ends = (*self.starts[1:], self.n_rows)
+        for (name, fragment), first, end in zip(self._fragments(), self.starts, ends, strict=True):
+            if not overlaps(first, end, start, stop):
+                continue
             options = {"columns": list(columns), "batch_size": PART_ROWS, "batch_readahead": 1}
             batches = (batch for one in (fragment,) for batch in one.to_batches(self.schema, **options))
+            at = first
             for batch in reading(name, batches):
-                if batch.num_rows:
-                    yield Part(name, pa.Table.from_batches([batch]))
+                if overlaps(at, at + batch.num_rows, start, stop):
+                    yield Part(name, pa.Table.from_batches([batch]), at)
+                at += batch.num_rows
 
     def _fragments(self) -> Iterator[tuple[str, Any]]:
         for k, fragment in enumerate(self.dataset.get_fragments()):
@@ -208,12 +216,17 @@ class CsvRows:
         """Names of all columns."""
         return tuple(self.types)
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
+    @property
+    def starts(self) -> tuple[int, ...] | None:
+        """Reading begins with the first row."""
+        return None
+
+    def parts(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Part]:
         """Yield the chunks of all files."""
-        types = {name: self.types[name] for name in columns}
+        types, first = {name: self.types[name] for name in columns}, 0
         for name, chunk in self._chunks(usecols=list(columns), dtype=types):
-            if len(chunk):
-                yield Part(name, chunk[list(columns)])
+            yield Part(name, chunk[list(columns)], first)
+            first += len(chunk)
 
     def _chunks(self, **options: Any) -> Iterator[tuple[str, pd.DataFrame]]:
         for file in self.files:

@@ -20,7 +20,7 @@ from ..groups import outside_groups, read_groups
 from ..messages import shown
 from ..reading import LARGEST, Column, Label, label_codes, read_column, read_covariates, to_float
 from ..variables import ADVICE, check_names, read_outcome, weight_numbers
-from .sources import Part, RowsInParts, check_named
+from .sources import RowsInParts, check_named
 
 MOST_OUTCOMES = 10_000
 """Different outcomes at most: people are counted together if they have the same one."""
@@ -148,15 +148,19 @@ def join(parts: list[PartRows]) -> PartRows:
     return PartRows(**arrays, X=pd.concat([part.X for part in parts], ignore_index=True))
 
 
-def read_rows(source: RowsInParts, roles: Roles, missing: str) -> Iterator[tuple[str, PartRows]]:
-    """Yield name and rows of every part; an error names the part that it was found in."""
-    first = 0
-    for part in source.parts(roles.columns):
-        if len(part.frame):
-            with in_part(part.name):
-                rows = _read_part(part, roles, first, missing)
-            first += len(rows.row)
-            yield part.name, rows
+def read_rows(
+    source: RowsInParts, roles: Roles, missing: str, start: int = 0, stop: int | None = None
+) -> Iterator[tuple[str, PartRows]]:
+    """Yield name and rows of every part, or of the rows from ``start`` to before ``stop``; errors name the part."""
+    for part in source.parts(roles.columns, start, stop):
+        frame = nw.from_native(part.frame, eager_only=True)
+        low = max(start - part.first, 0)
+        high = len(frame) if stop is None else min(stop - part.first, len(frame))
+        if low >= high:
+            continue
+        with in_part(part.name):
+            rows = _read_frame(frame[low:high] if high - low < len(frame) else frame, roles, part.first + low, missing)
+        yield part.name, rows
 
 
 @contextmanager
@@ -168,8 +172,7 @@ def in_part(name: str) -> Iterator[None]:
         raise InputError(error.code, f"{name}: {error}") from error
 
 
-def _read_part(part: Part, roles: Roles, first: int, missing: str) -> PartRows:
-    frame = nw.from_native(part.frame, eager_only=True)
+def _read_frame(frame: nw.DataFrame[Any], roles: Roles, first: int, missing: str) -> PartRows:
     n = len(frame)
 
     def column(name: str, called: str) -> Column:
@@ -323,6 +326,16 @@ class Account:
                 f"y has more than {MOST_OUTCOMES:,} different values so far. Rows that are read in parts are "
                 "counted by outcome: round it, or give the rows as a frame in memory with y as a column.",
             )
+
+    def merge(self, other: Account) -> None:
+        """Take over what was found out about the rows that follow."""
+        self.n_rows += other.n_rows
+        self.no_group += other.no_group
+        for own, new in ((self.complete, other.complete), (self.incomplete, other.incomplete)):
+            for label, count in new.items():
+                own[label] = own.get(label, 0) + count
+        self.outcomes |= other.outcomes
+        self.first_gap = self.first_gap or other.first_gap
 
     def coding(
         self,

@@ -6,7 +6,8 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Protocol
 
 import narwhals as nw
@@ -24,10 +25,11 @@ SOURCES = (
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of the rows: any frame that narwhals reads, and how messages call it."""
+    """Some of the rows: any frame that narwhals reads, how messages call it, and the number of its first row."""
 
     name: str
     frame: Any
+    first: int = 0
 
 
 class RowsInParts(Protocol):
@@ -41,6 +43,8 @@ class RowsInParts(Protocol):
         Names of all columns, the same in every part.
     n_rows : int or None
         Number of rows, where it is known before they are read.
+    starts : tuple of int or None
+        Numbers of the rows from which reading can begin; None if it always begins with the first.
     """
 
     @property
@@ -58,8 +62,13 @@ class RowsInParts(Protocol):
         """Number of rows, where it is known."""
         ...
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
-        """Yield the parts, each with these columns."""
+    @property
+    def starts(self) -> tuple[int, ...] | None:
+        """Numbers of the rows from which reading can begin."""
+        ...
+
+    def parts(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Part]:
+        """Yield the parts, each with these columns; those without rows from ``start`` to ``stop`` may be left out."""
         ...
 
 
@@ -80,7 +89,12 @@ class FrameRows:
         """Number of rows."""
         return len(self.frame)
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
+    @property
+    def starts(self) -> tuple[int, ...] | None:
+        """Reading begins with the first row."""
+        return None
+
+    def parts(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Part]:
         """Yield the frame."""
         yield Part(self.name, nw.from_native(self.frame, eager_only=True).select(list(columns)).to_native())
 
@@ -103,11 +117,16 @@ class LazyRows:
         """Not known before the query is run."""
         return None
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
+    @property
+    def starts(self) -> tuple[int, ...] | None:
+        """Reading begins with the first row."""
+        return None
+
+    def parts(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Part]:
         """Yield the batches of the query."""
         first = 0
         for frame in reading(self.name, self._frames(columns)):
-            yield Part(f"{self.name}, rows {first:,} to {first + len(frame) - 1:,}", frame)
+            yield Part(f"{self.name}, rows {first:,} to {first + len(frame) - 1:,}", frame, first)
             first += len(frame)
 
     def _frames(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -124,29 +143,45 @@ class LazyRows:
 
 @dataclass(frozen=True, slots=True)
 class DaskRows:
-    """A dask DataFrame: its partitions are computed one after the other, by the client in use if there is one."""
+    """A dask DataFrame: its partitions are computed one after the other.
+
+    ``starts`` are known once `located`; each partition is then computed where it is asked for, by one thread.
+    """
 
     frame: Any
     name: str = "the dask frame"
+    starts: tuple[int, ...] | None = None
+    n_rows: int | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of all columns."""
         return column_names(self.frame.columns, self.name)
 
-    @property
-    def n_rows(self) -> int | None:
-        """Not known before partitions are computed."""
-        return None
+    def located(self) -> DaskRows:
+        """Return the same rows with the numbers of the first row of every partition, which are counted."""
+        with naming(self.name):
+            sizes = [int(size) for size in self.frame.map_partitions(len).compute()]
+        return replace(self, starts=tuple(accumulate([0, *sizes[:-1]])), n_rows=sum(sizes))
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
+    def parts(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Part]:
         """Yield the partitions."""
-        chosen = self.frame[list(columns)]
+        chosen, first = self.frame[list(columns)], 0
+        options = {} if self.starts is None else {"scheduler": "synchronous"}
+        ends = (*(self.starts or ())[1:], self.n_rows)
         for k in range(chosen.npartitions):
             name = f"partition {k} of {self.name}"
+            if self.starts is not None and not overlaps(self.starts[k], ends[k], start, stop):
+                continue
             with naming(name):
-                frame = chosen.partitions[k].compute()
-            yield Part(name, frame)
+                frame = chosen.partitions[k].compute(**options)
+            yield Part(name, frame, first if self.starts is None else self.starts[k])
+            first += len(frame)
+
+
+def overlaps(first: int, end: int | None, start: int, stop: int | None) -> bool:
+    """Whether rows from ``first`` to before ``end`` have some from ``start`` to before ``stop``."""
+    return (end is None or end > start) and (stop is None or first < stop)
 
 
 @contextmanager
