@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support.parts import fitted, people, sources
+from support.parts import FEATURES, fitted, people, sources
 
 from fairfrontier import FairFrontier, in_parts
 from fairfrontier.data.parts import files
@@ -162,7 +162,7 @@ def test_all_rows_learned_from_give_the_fit_in_memory(frame):
     folds = folds_of_rows(row_seeds()[1], np.arange(len(frame)), 2)
     memory = FairFrontier(
         learner="factored-logit", folds=folds, n_rep=1, n_boot=99, random_state=1, compress=True, copies="ignore"
-    ).fit(frame[["x1", "x2", "code", "text", "true"]], frame["y"], sensitive_features=frame["group"])
+    ).fit(frame[FEATURES], frame["y"], sensitive_features=frame["group"])
     assert ff.groups_ == memory.groups_
     assert (ff.n_obs_, ff.sample_.counts) == (memory.n_obs_, memory.sample_.counts)
     assert np.allclose(ff.nuisance_.predictions, memory.nuisance_.predictions, atol=1e-12)
@@ -175,7 +175,11 @@ def test_all_rows_learned_from_give_the_fit_in_memory(frame):
     one, other = ff.test_lda("in use", method="paper"), memory.test_lda(frame["in use"], method="paper")
     assert np.isclose(one.statistic, other.statistic)  # that of the robust test depends on draws
     assert np.isclose(ff.distance_to_fairest("in use").estimate, memory.distance_to_fairest(frame["in use"]).estimate)
-    assert ff.frontier().points.shape[1] == 2
+    assert np.allclose(ff.frontier(n_points=20).points, memory.frontier(n_points=20).points, atol=1e-3)
+    one, other = ff.rule("utilitarian"), memory.rule("utilitarian")
+    assert np.allclose(one.decision_function(frame[FEATURES]), other.decision_function(frame[FEATURES]), atol=1e-9)
+    assert ff.test_pareto(decisions="in use").p_value.shape == (1,)
+    assert ff.plot(decisions=["in use"]).get_title() == memory.plot(decisions={"in use": frame["in use"]}).get_title()
 
 
 def test_a_sample_is_learned_from_and_all_rows_are_predicted_out_of_fold(frame, by_source):
@@ -186,7 +190,7 @@ def test_a_sample_is_learned_from_and_all_rows_are_predicted_out_of_fold(frame, 
     folds = folds_of_rows(fold_seed, np.arange(len(frame)), 2)
     assert ff.nuisance_.folds.tolist() == [folds[rows].tolist()]
     # without fold k: learned from the rows drawn that are not in it, by the in-memory path with two folds
-    X = frame[["x1", "x2", "code", "text", "true"]]
+    X = frame[FEATURES]
     t = np.full((len(frame), 2), np.nan)
     models = []
     cross_fit(

@@ -104,6 +104,7 @@ def test_outcomes_groups_and_gaps_of_all_parts_together(frame, folder):
         ({"copies": "keep-together"}, "does not go with copies='keep-together'"),
         ({"learn_rows": 10}, "learn_rows must be an integer of at least 100"),
         ({"n_folds": 1}, "n_folds must be an integer of at least 2"),
+        ({"external_nuisance": ["t_one"]}, r"must have shape \(400, 2\)"),
         ({"client": "local"}, "client must be a dask.distributed Client, not str"),
         ({"client": Nobody()}, "Parquet files, an Arrow dataset or a dask DataFrame, not of the frame"),
     ],
@@ -122,7 +123,6 @@ def test_what_needs_the_rows_says_so(frame):
     ff = fitted(frame, external_nuisance=T, algorithms={"in use": "in use", "lottery": "chance"})
     column = frame["in use"]
     for ask in (
-        lambda: ff.rule(),
         lambda: ff.alternatives("in use"),
         lambda: ff.usual_figures("in use"),
         lambda: ff.cost_of_ban(),

@@ -1017,8 +1017,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     ) -> FrontierRule:
         """Return the rule of a preference, learned from all rows and ready to be deployed.
 
-        The learner is fitted on all rows once, with what was tuned before, and serves all rules. The preferences
-        "rawlsian" and "egalitarian" take their direction from the cross-fitted estimates.
+        The learner is fitted on all rows once, with what was tuned before, and serves all rules; of rows that were read
+        in parts, on those that were learned from. The preferences "rawlsian" and "egalitarian" take their direction
+        from the cross-fitted estimates.
 
         Parameters
         ----------
@@ -1036,7 +1037,6 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         array([1, 0, 1, 1, 1])
         """
         self.fit_.risks_only("A rule by weights of the groups")
-        self.fit_.needs_rows("A rule")
         return self._rules().rule(weights, direction=direction, capacity=capacity, lower=lower, upper=upper)
 
     def alternatives(
@@ -1167,7 +1167,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
                 for name, values in _by_name(decisions).items()
             }
             return plot_trade_off(self, ax=ax, decisions=read, zoom=zoom)
-        risks = {name: self.risks(values) for name, values in _by_name(decisions).items()}
+        if self.fit_.counted is not None and decisions is not None:  # by name
+            named = {name: name for name in ([decisions] if isinstance(decisions, str) else decisions)}
+        else:
+            named = _by_name(decisions)
+        risks = {name: self.risks(values) for name, values in named.items()}
         return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew, capacity=capacity, zoom=zoom)
 
     def to_json(

@@ -8,9 +8,12 @@ import pyarrow.dataset
 
 from fairfrontier import FairFrontier
 
+FEATURES = ["x1", "x2", "code", "text", "true", "level", "day", "gappy"]
+"""Columns that are learned from."""
+
 
 def people(n=1500, seed=0):
-    """A frame with numbers, gaps, text, truth values, codes, an outcome, two groups and two algorithms."""
+    """A frame with columns of all kinds, with and without gaps, an outcome, two groups and two algorithms."""
     rng = np.random.default_rng(seed)
     x, one = rng.normal(size=(n, 2)), rng.integers(0, 2, n)
     chance = 1.0 / (1.0 + np.exp(-np.where(one == 1, x[:, 0] + 0.5 * x[:, 1], x[:, 0] - 0.3 * x[:, 1])))
@@ -21,6 +24,9 @@ def people(n=1500, seed=0):
             "code": rng.choice([1, 2, 7], n),
             "text": rng.choice(["low", "high", None], n, p=[0.5, 0.45, 0.05]),
             "true": rng.random(n) < 0.5,
+            "level": pd.Categorical(rng.choice(["a", "b", "c"], n)),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+            "gappy": pd.Series(rng.choice([1, 2, 300], n), dtype="Int64").mask(rng.random(n) < 0.1),
             "y": (rng.random(n) < chance).astype(int),
             "group": np.where(one == 1, "one", "two"),
             "in use": (x[:, 0] + rng.normal(size=n) > 0.0).astype(int),
@@ -66,7 +72,7 @@ def sources(frame, folder):
 def fitted(source, **options):
     """A small fit of rows in parts; what `fit` takes is told from what the estimator takes by its name."""
     to_fit = {"y": "y", "sensitive_features": "group", "algorithms": ["in use"]}
-    to_fit["features"] = ["x1", "x2", "code", "text", "true"]
+    to_fit["features"] = FEATURES
     to_fit |= {
         name: options.pop(name) for name in list(options) if name in (*to_fit, "sample_weight", "clusters", "client")
     }
