@@ -1,11 +1,15 @@
 """Rows in parts that cannot be read or used: each error names the part, or what to do instead."""
 
+import tracemalloc
+
 import numpy as np
+import polars as pl
 import pytest
 from support.parts import fitted, people, write_parts
 
 from fairfrontier import FairFrontier, in_parts
 from fairfrontier.data.parts import rows as part_rows
+from fairfrontier.data.parts.sources import Part
 from fairfrontier.errors import InputError
 
 T = ["t_two", "t_one"]
@@ -151,3 +155,40 @@ def test_what_needs_the_rows_says_so(frame):
     text = ff.summary(ban=True)
     assert "400 rows read from the frame" in text
     assert "What a ban costs needs the rows" in text
+
+
+class Generated:
+    """Rows that nobody stores: every part is made when it is asked for."""
+
+    name, starts = "the generator", None
+    columns = ("y", "group", "in use", "t_two", "t_one")
+
+    def __init__(self, n_parts, size):
+        self.n_parts, self.size, self.n_rows = n_parts, size, n_parts * size
+
+    def parts(self, columns, start=0, stop=None):
+        for k in range(self.n_parts):
+            rng = np.random.default_rng(k)
+            t = np.random.default_rng(99).normal(size=(30, 2))[rng.integers(30, size=self.size)]
+            y, one, decided = rng.integers(0, 2, (3, self.size))
+            values = {
+                "y": y,
+                "group": np.where(one, "one", "two"),
+                "in use": decided,
+                "t_two": t[:, 0],
+                "t_one": t[:, 1],
+            }
+            yield Part(f"part {k}", pl.DataFrame(values).select(columns), k * self.size)
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")  # the predictions are noise
+def test_memory_does_not_grow_with_the_rows(monkeypatch):
+    monkeypatch.setattr(in_parts, "BLOCK", 2000)
+    peaks = []
+    for n_parts in (3, 3, 12):  # the first one also pays for what is loaded and kept
+        tracemalloc.start()
+        ff = fitted(Generated(n_parts, 2000), external_nuisance=T, learn_rows=1000)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert ff.n_obs_ == 2000 * n_parts
+    assert peaks[2] < 1.25 * peaks[1]

@@ -2,7 +2,7 @@
 
 Two passes. The first draws the rows that are learned from and finds out which groups and outcomes there are. The second
 predicts every row by the model that was fitted without its fold, and counts people who are alike. In memory are at most
-a part, the rows learned from (twice, while they are drawn) and the cells.
+a part, a block of rows, the rows learned from (twice, while they are drawn) and the cells.
 
 How rows are split into parts changes no bit: folds and the sample are functions of seed and row number, predictions are
 made for blocks of rows that begin at the same row numbers whatever the parts are, and sums are of integers. So ranges

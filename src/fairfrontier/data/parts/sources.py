@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import narwhals as nw
 
@@ -32,6 +32,7 @@ class Part:
     first: int = 0
 
 
+@runtime_checkable
 class RowsInParts(Protocol):
     """Rows that are read part by part, always in the same order.
 
@@ -245,6 +246,8 @@ def rows_in_parts(source: Any) -> RowsInParts:
         return DaskRows(source)
     if nw.dependencies.is_into_dataframe(source):
         return FrameRows(source)
+    if isinstance(source, RowsInParts):
+        return source
     raise InputError(
         "bad-features",
         f"Rows that are read in parts, with columns by name, come from {SOURCES}; got {type(source).__name__}.",
