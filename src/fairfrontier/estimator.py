@@ -1167,10 +1167,10 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
                 for name, values in _by_name(decisions).items()
             }
             return plot_trade_off(self, ax=ax, decisions=read, zoom=zoom)
-        if self.fit_.counted is not None and decisions is not None:  # by name
-            named = {name: name for name in ([decisions] if isinstance(decisions, str) else decisions)}
-        else:
-            named = _by_name(decisions)
+        given: Any = decisions
+        named = _by_name(decisions) if self.fit_.counted is None else {}
+        if self.fit_.counted is not None and given is not None:
+            named = {str(name): name for name in ([given] if isinstance(given, str) else given)}
         risks = {name: self.risks(values) for name, values in named.items()}
         return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew, capacity=capacity, zoom=zoom)
 
