@@ -59,6 +59,7 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "undefined-rate": "A rate or ratio is not defined: nobody of a group counts for it, or nobody is selected.",
         "bad-draws": "The number of bootstrap draws, or the draws themselves, cannot be used.",
         "bad-file": "A file cannot be read as a table, or a report cannot be written where it should be.",
+        "rows-needed": "Rows were read in parts and counted, and what is asked for needs the rows themselves.",
         "no-download": "A public file cannot be downloaded, or what came is not that file.",
     }
 )

@@ -18,10 +18,12 @@ from .arrays import ArrayLike, FloatArray
 from .data.algorithms import Algorithms, Asked, Decisions, named_decisions
 from .data.aligning import aligned
 from .data.checks import check_alpha, check_n_jobs
-from .data.criteria import Criterion, read_criteria
-from .data.declared import read_declared
+from .data.criteria import Criteria, Criterion, read_criteria
+from .data.declared import check_columns, read_declared
 from .data.groups import check_reference, two_groups_needed
 from .data.losses import Loss, get_loss
+from .data.parts.rows import Roles, read_roles
+from .data.parts.sources import RowsInParts, rows_in_parts
 from .data.reading import Label, outcome_labels, read_column
 from .data.risks import Risks
 from .data.sample import Sample, keep_copies_together, make_sample
@@ -29,9 +31,11 @@ from .data.suspects import warn_of_suspects
 from .errors import InputError, MissingDependencyError, NotFittedError
 from .fit import Fit, Learning, Options, Seeds, learn, pair_of, read_bounds, read_repetitions
 from .frontier.regret import Regret, check_refits
-from .frontier.rule_class import read_rules
+from .frontier.rule_class import RuleClass, read_rules
 from .frontier.sets import FeasibleSet, FrontierCurve
 from .frontier.support import SupportFunction
+from .in_parts import LEARN_ROWS, Reading, learn_in_parts, on_cluster
+from .in_parts import Task as PartsTask
 from .inference import estimates, questions
 from .inference.ban.questions import cost_of_ban
 from .inference.ban.result import BanCost
@@ -60,7 +64,7 @@ from .learning.cross_fitting import Nuisance
 from .learning.diagnostics import Diagnostics
 from .learning.folds import warn_of_many_folds
 from .learning.learner_report import LearnerReport, learner_report
-from .learning.learners import read_learner
+from .learning.learners import Learner, read_learner
 from .report.findings import ask, ask_jointly
 from .report.html import render
 from .report.joint_parts import make_groups_record
@@ -150,6 +154,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         Round the directions of predictions to 16,384 and draw cells of people who are alike instead of rows, so that
         tests take as long for a hundred million people as for a hundred thousand. Default: above a million people, if
         there are two groups, one repetition of the cross-fitting and no clusters.
+    learn_rows : int
+        Where rows are read in parts (see `fit`): how many of them, drawn at random, the learner learns from.
     n_jobs : int, optional
         Parallel jobs (joblib); results do not depend on it.
     random_state : int, SeedSequence, Generator or None
@@ -228,6 +234,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         numeric: Sequence[Label] | None = None,
         jitter: float = 0.0,
         compress: bool | None = None,
+        learn_rows: int = LEARN_ROWS,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -257,13 +264,14 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         self.numeric = numeric
         self.jitter = jitter
         self.compress = compress
+        self.learn_rows = learn_rows
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     def fit(
         self,
-        X: ArrayLike | None,
+        X: Any,
         y: ArrayLike,
         *,
         sensitive_features: ArrayLike,
@@ -273,13 +281,18 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         external_nuisance: ArrayLike | None = None,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
+        algorithms: Mapping[str, str] | Sequence[str] | None = None,
+        features: Sequence[str] | None = None,
+        client: Any = None,
     ) -> Self:
         """Learn the nuisance functions out of fold and estimate the support function.
 
         Parameters
         ----------
         X : frame or array (n, p)
-            Covariates that a rule may use; None only with ``external_nuisance``.
+            Covariates that a rule may use; None only with ``external_nuisance``. If ``y`` names a column, all columns:
+            a path, folder or pattern of Parquet or CSV files, an Arrow dataset, a polars LazyFrame, a dask DataFrame or
+            a frame, which are read in parts and need not fit into memory.
         y, sensitive_features : columns (n,)
             Outcome; group. If groups are a frame, its columns are crossed: a cell is called by its labels, such as
             "Black & male".
@@ -292,6 +305,12 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             and of errors need as many columns again, with predictions of P(group = g | x).
         lower, upper : number or column (n,), optional
             Only rules are considered whose chance of selecting a row lies between these bounds.
+        algorithms : mapping of names to columns, or list of columns; optional
+            Where rows are read in parts: decisions to be asked about later, by name.
+        features : list of columns, optional
+            Where rows are read in parts: the covariates. Default: all columns that have no other role.
+        client : dask.distributed.Client, optional
+            Where rows are read in parts: a cluster whose workers read, predict and count them; the same bits.
 
         Returns
         -------
@@ -302,6 +321,10 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         -----
         Pandas columns with the row labels of X (of y, if X has none) in another order are matched by label, here and
         when decisions are given later; other columns belong to the rows by position.
+
+        If ``y`` is the name of a column, so are ``sensitive_features`` (or a list of them), ``sample_weight`` and
+        ``external_nuisance`` (two of them). The rows are then read twice: ``learn_rows`` of them are learned from, and
+        all are predicted out of fold and counted as with ``compress=True``. What needs the rows says so.
         """
         check_alpha(self.alpha)
         check_n_jobs(self.n_jobs)
@@ -310,6 +333,18 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         learner = read_learner(self.learner, self.learner_params)
         rules = read_rules(self.rules)
         criteria = read_criteria(self.fairness, self.accuracy, self.keep, self.keep_tolerance, self.profit)
+        if isinstance(y, str):
+            self._check_in_parts({"clusters": clusters, "ids": ids, "lower": lower, "upper": upper}, rules, criteria)
+            named = {"sample_weight": sample_weight, "external_nuisance": external_nuisance}
+            source = rows_in_parts(X) if client is None else on_cluster(rows_in_parts(X), client)
+            roles = read_roles(source, y, sensitive_features, algorithms=algorithms, features=features, **named)
+            return self._fit_in_parts(source, roles, loss, learner, client)
+        if any(given is not None for given in (algorithms, features, client)):
+            raise InputError(
+                "bad-option",
+                "`algorithms`, `features` and `client` are for rows read in parts, where y names a column, too. "
+                "Give decisions to the questions, such as test_lda(decisions), and covariates as X.",
+            )
         if X is None and external_nuisance is None:
             raise InputError("bad-features", "X is needed to learn from; it may be None only with `external_nuisance`.")
         sample = make_sample(
@@ -344,13 +379,58 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             criteria=criteria,
         )
         outcomes = read_column(aligned(y, sample.index, "y"), "y")
-        classes = outcome_labels(outcomes.at(sample.rows), self.positive)
+        return self._keep(learned, outcome_labels(outcomes.at(sample.rows), self.positive))
+
+    def _check_in_parts(self, given: Mapping[str, object], rules: RuleClass, criteria: Criteria) -> None:
+        """Refuse what does not go with rows that are read in parts."""
+        reasons = {f"`{name}`": value is not None for name, value in given.items()} | {
+            f"n_rep={self.n_rep}": self.n_rep not in (None, 1),
+            "`folds`": self.folds is not None,
+            f"bias_correction={self.bias_correction!r}": self.bias_correction is not None,
+            f"rules={self.rules!r}": rules.sees_group,
+            criteria.listed: not criteria.usual,
+            f"jitter={self.jitter}": self.jitter != 0.0,
+            "compress=False": self.compress is False,
+            f"copies={self.copies!r}": self.copies == "keep-together",
+        }
+        against = [reason for reason, wanted in reasons.items() if wanted]
+        if against:
+            raise InputError(
+                "bad-option",
+                f"y names a column, so the rows are read in parts, and that does not go with {' and '.join(against)}: "
+                "leave it out, or give a frame in memory with y as a column of values.",
+            )
+
+    def _fit_in_parts(self, source: RowsInParts, roles: Roles, loss: Loss, learner: Learner, client: Any) -> Self:
+        declared = read_declared(self.categorical, self.numeric)
+        check_columns(declared, roles.features)
+        learned, coding = learn_in_parts(
+            PartsTask(
+                source,
+                roles,
+                Reading(self.groups, self.merge, self.positive, self.missing, declared),
+                loss,
+                learner,
+                replace(self._learning(bool(roles.nuisance)), n_rep=1),
+                self._options(),
+                Seeds.of(self.random_state),
+                self.learn_rows,
+                client,
+            )
+        )
+        whole, classes = learned.whole, outcome_labels(coding.classes, self.positive)
+        if whole.X is not None:
+            warn_of_suspects(whole.X, whole.y, whole.group, len(whole.groups))
+        return self._keep(learned, classes)
+
+    def _keep(self, learned: Fit, classes: Any) -> Self:
+        """Keep what was learned, and warn of what is doubtful about it."""
         deployment = Deployment(learned, self._rule_parameters(), classes)
         self._learned, self._deployment, self.outcome_labels_ = learned, deployment, classes
         if learned.nuisance.folds is not None and learned.sequence is None:
-            warn_of_many_folds(int(learned.nuisance.folds.max()))
+            warn_of_many_folds(int(learned.nuisance.folds.max()), stacklevel=4)
         if learned.diagnostics is not None:
-            diagnostics.warn(learned.diagnostics, jitter=learned.nuisance.jitter)
+            diagnostics.warn(learned.diagnostics, jitter=learned.nuisance.jitter, stacklevel=3)
         return self
 
     @property
@@ -507,6 +587,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         1                0.49   1.00       NaN
         0                0.48   0.97      0.61
         """
+        self.fit_.needs_rows("A table of the usual figures")
         if isinstance(decisions, Alternative):
             chances = alternative_chances(self.fit_, decisions)
             found = Algorithms(("the alternative",), chances[None], np.empty((0, 2)), True)
@@ -865,6 +946,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         >>> bool(cost.table.loc["utilitarian", "cost 0"] > 0)
         True
         """
+        self.fit_.needs_rows("What a ban of the group costs")
         return cost_of_ban(self.fit_, alpha=alpha)
 
     def distance_to_fairest(
@@ -937,8 +1019,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     ) -> FrontierRule:
         """Return the rule of a preference, or an alternative, learned from all rows and ready to be deployed.
 
-        The learner is fitted on all rows once, with what was tuned before, and serves all rules. The preferences
-        "rawlsian" and "egalitarian" take their direction from the cross-fitted estimates.
+        The learner is fitted on all rows once, with what was tuned before, and serves all rules; of rows that were read
+        in parts, on those that were learned from. The preferences "rawlsian" and "egalitarian" take their direction
+        from the cross-fitted estimates.
 
         Parameters
         ----------
@@ -1026,6 +1109,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         >>> bool(rule.predict(X).mean() > 0.5)
         True
         """
+        self.fit_.needs_rows("A list of alternatives")
         fit, algorithms = self._ask(decisions, None, randomised, threshold)
         check_sought(fit, algorithms, n)
         jointly = questions.asked_jointly(fit, method="robust", directions=None, kinks=True, capacity=capacity)
@@ -1101,7 +1185,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
                 for name, values in _by_name(decisions).items()
             }
             return plot_trade_off(self, ax=ax, decisions=read, zoom=zoom)
-        risks = {name: self.risks(values) for name, values in _by_name(decisions).items()}
+        given: Any = decisions
+        named = _by_name(decisions) if self.fit_.counted is None else {}
+        if self.fit_.counted is not None and given is not None:
+            named = {str(name): name for name in ([given] if isinstance(given, str) else given)}
+        risks = {name: self.risks(values) for name, values in named.items()}
         return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew, capacity=capacity, zoom=zoom)
 
     def to_json(
@@ -1155,6 +1243,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         capacity: float | None,
         reference: Label | None,
     ) -> Record | GroupsRecord:
+        self.fit_.needs_rows("A report")
         groups, named = self.fit_.sample.groups, _by_name(decisions)
         check_reference(groups.labels, reference, others=self.fit_.sample.left_out)
         shown, now = f"Audit of {', '.join(named)}" if named else "What is attainable", datetime.now()

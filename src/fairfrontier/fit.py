@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -131,6 +132,25 @@ class Plane:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """What is known of rows that were read in parts, besides the cells in which they are counted.
+
+    Attributes
+    ----------
+    source : str
+        Where they came from.
+    n_rows : int
+        Rows that were read, those that are not used included.
+    decisions : mapping name -> array (m,)
+        Decisions of the algorithms that were named when the rows were read, for every cell.
+    """
+
+    source: str
+    n_rows: int
+    decisions: Mapping[str, FloatArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Fit:
     """What was learned, and from what.
 
@@ -168,6 +188,9 @@ class Fit:
         Criteria other than the groups' risks, if they were asked for.
     compressed : bool
         Whether directions of predictions are rounded, and draws made of cells of people who are alike.
+    counted : Counted or None
+        For rows that were read in parts. Then the rows of ``sample`` are cells; ``whole`` and ``nuisance`` are those of
+        the rows that were learned from.
     """
 
     sample: Sample
@@ -186,6 +209,7 @@ class Fit:
     rules: RuleClass = RULES
     asked: AskedCriteria | None = None
     compressed: bool = False
+    counted: Counted | None = None
 
     @property
     def criteria(self) -> Criteria:
@@ -194,8 +218,13 @@ class Fit:
 
     @property
     def n_obs(self) -> int:
-        """Number of rows."""
+        """Number of people."""
         return self.sample.n_obs
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the sample: of people, or of cells in which they are counted."""
+        return self.sample.n_rows
 
     @property
     def n_rep(self) -> int:
@@ -214,6 +243,15 @@ class Fit:
         assert self.in_plane is not None
         return self.in_plane
 
+    def needs_rows(self, what: str) -> None:
+        """Refuse ``what`` if rows were read in parts, so that only cells of people who are alike are left."""
+        if self.counted is not None:
+            raise InputError(
+                "rows-needed",
+                f"{what} needs the rows, and those of {self.counted.source} were read in parts and counted. Give a "
+                "frame in memory, with outcome and groups as columns and not by name; some of the rows may do.",
+            )
+
     def risks_only(self, what: str) -> None:
         """Refuse ``what`` if rules are compared by other criteria than the groups' risks."""
         if self.asked is not None:
@@ -228,7 +266,10 @@ class Fit:
     def function(self, capacity: float | None = None) -> Attainable:
         """Return the support function, restricted to a capacity if there is one."""
         exact = self.plane().function
-        return exact if capacity is None else cap(exact, capacity)
+        if capacity is None:
+            return exact
+        self.needs_rows("A capacity")
+        return cap(exact, capacity)
 
     def attainable(self, capacity: float | None = None) -> Attainable | Predicted:
         """Return what rules attain: a support function of two groups, else predictions."""
@@ -244,13 +285,14 @@ class Fit:
     def context(self, *, by_row: bool = False) -> DrawingContext:
         """Return how draws are made, of cells if rows are compressed and not asked for ``by_row``."""
         if by_row:
+            self.needs_rows("A band, studentised draw by draw,")
             return self._context_of(self.plane().function)
-        return self.context_with(np.empty((0, self.n_obs)))[0]
+        return self.context_with(np.empty((0, self.n_rows)))[0]
 
     def context_with(self, decisions: FloatArray) -> tuple[DrawingContext, FloatArray]:
         """Return how draws are made, and the losses of algorithms with decisions (J, n) for the rows that are drawn."""
         function, losses = self.plane().function, self._drawn_losses(decisions)
-        if self.compressed:
+        if self.compressed and self.counted is None:
             cells, losses = compress(function.scores, losses)
             function = function if cells is function.scores else build_support_function(cells)
         return self._context_of(function), losses
@@ -259,6 +301,7 @@ class Fit:
         """Return the same of rules that select at most a share ``capacity`` of people, if there is one."""
         if capacity is None:
             return self.context_with(decisions)
+        self.needs_rows("A capacity")
         o, capped = self.options, cap(self.plane().function, check_capacity(capacity))
         return CappedContext(capped, o.n_boot, self.seeds.drawing, o.n_jobs), self._drawn_losses(decisions)
 

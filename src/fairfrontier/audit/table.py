@@ -14,11 +14,10 @@ from typing import Any
 
 import pandas as pd
 
+from ..data.parts.files import EXACT
 from ..errors import InputError, MissingDependencyError
 
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip", ".zst": "zstd"}
-EXACT: dict[str, Any] = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
-"""Option of older versions of pandas for reading decimal numbers to the last bit; newer ones do without."""
 FORMATS = "CSV (.csv, .tsv; also compressed), Parquet (.parquet), Feather (.feather) or Excel (.xlsx)"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -14,6 +14,7 @@ from ..arrays import ArrayLike, FloatArray
 from ..errors import InputError
 from .aligning import aligned
 from .checks import check_length, check_probabilities, check_risks
+from .messages import listed
 from .reading import Column, read_column
 from .sample import Sample
 from .variables import ADVICE, check_decisions, check_names, read_scores
@@ -86,14 +87,43 @@ def read_algorithms(sample: Sample, asked: Asked, *, limits: Limits) -> Algorith
     if risks is not None:
         if randomised or threshold is not None:
             raise InputError("bad-option", "`randomised` and `threshold` belong to decisions, not to risk pairs.")
-        return _read_risks(risks, limits, sample.n_obs)
+        return _read_risks(risks, limits, sample.n_rows)
     if decisions is None:
         raise either
     if randomised and threshold is not None:
         raise InputError("bad-option", "`randomised=True` and `threshold` contradict each other: give one of them.")
     named, single = named_decisions(decisions)
     rows = [_read_decisions(name, values, sample, randomised, threshold) for name, values in named.items()]
-    return Algorithms(tuple(named), np.array(rows).reshape(-1, sample.n_obs), np.empty((0, 2)), single)
+    return Algorithms(tuple(named), np.array(rows).reshape(-1, sample.n_rows), np.empty((0, 2)), single)
+
+
+def counted_algorithms(known: Mapping[str, FloatArray], asked: Asked) -> Algorithms:
+    """Return the algorithms asked about by name, of those named when rows were read in parts; without names all."""
+    given: Any = asked.decisions
+    names = list(known) if given is None else [given] if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise InputError(
+            "rows-needed",
+            "Rows were read in parts and counted with the decisions of the algorithms named at that time, so decisions "
+            f"are asked about by name, such as {next(iter(known), 'name')!r}; got {type(given).__name__}. Name their "
+            "columns by fit(..., algorithms=...).",
+        )
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        found = f"{listed(known)} were" if known else "no algorithms were"
+        raise InputError(
+            "bad-decisions",
+            f"There is no algorithm {listed(unknown) or 'to ask about'}: {found} named when the rows were read. Name "
+            "their columns by fit(..., algorithms=...).",
+        )
+    check_names(names)
+    if asked.threshold is not None:
+        raise InputError("bad-option", "`threshold` needs the rows: put decisions 0 or 1 into the data.")
+    if not asked.randomised:
+        for name in names:
+            check_decisions(known[name], f"decisions of {name!r}")
+    decisions = np.array([known[name] for name in names])
+    return Algorithms(tuple(names), decisions, np.empty((0, 2)), isinstance(given, str))
 
 
 def named_decisions(decisions: Decisions, alone: str = ALONE) -> tuple[dict[str, ArrayLike], bool]:
@@ -141,7 +171,7 @@ def _pairs_of(risks: Mapping[str, ArrayLike]) -> FloatArray:
     return np.vstack([check_risks(pair) for pair in risks.values()])
 
 
-def _read_risks(risks: Decisions, limits: Limits, n_obs: int) -> Algorithms:
+def _read_risks(risks: Decisions, limits: Limits, n_rows: int) -> Algorithms:
     names: tuple[str, ...]
     if isinstance(risks, Mapping):
         if not risks:
@@ -162,4 +192,4 @@ def _read_risks(risks: Decisions, limits: Limits, n_obs: int) -> Algorithms:
             f"Risks must lie within what the loss allows on these rows, from {low.tolist()} to {high.tolist()}{beyond}"
             f"; got {pairs[outside.any(axis=1)][0].tolist()}.",
         )
-    return Algorithms(names, np.empty((0, n_obs)), pairs, single)
+    return Algorithms(names, np.empty((0, n_rows)), pairs, single)

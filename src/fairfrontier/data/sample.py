@@ -65,6 +65,9 @@ class Sample:
         Rows of the labels that were put together, by the label of the group that they make up.
     learning_rows : int
         Rows of the users' input that were used for learning only, and are not among these.
+    people : array (n,) or None
+        How many people who are alike each row stands for, if they were counted while the users' input was read in
+        parts; ``weight`` is then the sum of theirs. None: one each.
     """
 
     y: FloatArray
@@ -82,10 +85,16 @@ class Sample:
     copied: Copies | None = None
     merged: Mapping[Label, Mapping[Label, int]] = field(default_factory=dict)
     learning_rows: int = 0
+    people: FloatArray | None = None
 
     @property
     def n_obs(self) -> int:
-        """Number of rows."""
+        """Number of people: of rows, unless some are alike and counted."""
+        return self.n_rows if self.people is None else int(self.people.sum())
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the arrays here."""
         return self.y.size
 
     @property
@@ -95,8 +104,8 @@ class Sample:
 
     @property
     def counts(self) -> dict[Label, int]:
-        """Rows of each group, by label."""
-        counts = np.bincount(self.group, minlength=len(self.groups))
+        """People of each group, by label."""
+        counts = np.bincount(self.group, self.people, minlength=len(self.groups)).astype(np.int64)
         return dict(zip(self.groups, counts.tolist(), strict=True))
 
     @property
@@ -132,6 +141,7 @@ class Sample:
             ids=None if self.ids is None else self.ids[rows],
             rows=self.rows[rows],
             copied=None,
+            people=None if self.people is None else self.people[rows],
         )
 
     def of_groups(self, chosen: Sequence[Label]) -> "Sample":

@@ -104,6 +104,13 @@ def _numeric_outcome(values: AnyArray, name: str, binary: bool, interface: Inter
 
 def read_weights(values: AnyArray, codes: IntArray, labels: Sequence[Label], name: str = "sample_weight") -> FloatArray:
     """Return sampling weights: finite, none negative, and in each group some of a usable size."""
+    weight = weight_numbers(values, name)
+    check_weights(weight, codes, labels, name)
+    return weight
+
+
+def weight_numbers(values: AnyArray, name: str = "sample_weight") -> FloatArray:
+    """Return sampling weights as numbers, all finite and none negative."""
     advice = "Give one finite, non-negative number per row."
     weight = to_float(values, name, "bad-weights", advice)
     bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
@@ -112,6 +119,11 @@ def read_weights(values: AnyArray, codes: IntArray, labels: Sequence[Label], nam
             "bad-weights",
             f"{name} has {bad.size} values that are negative or infinite, the first is {weight[bad[0]]:g}. {advice}",
         )
+    return weight
+
+
+def check_weights(weight: FloatArray, codes: IntArray, labels: Sequence[Label], name: str = "sample_weight") -> None:
+    """Refuse sampling weights unless some in each group have a usable size."""
     for label, rows in zip(labels, by_group(codes, len(labels)), strict=True):
         largest = float(weight[rows].max())
         if largest == 0.0:
@@ -122,7 +134,6 @@ def read_weights(values: AnyArray, codes: IntArray, labels: Sequence[Label], nam
                 f"In group {label!r} the largest value of {name} is {largest:.3g}; it must lie between {SMALLEST:g} "
                 f"and {LARGEST:g}. Only ratios of weights matter: divide them by their mean.",
             )
-    return weight
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ sum of theirs, a Gamma number, so draws have the same law at a cost that does no
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +22,9 @@ COMPRESS_ABOVE = 1_000_000
 """Number of people above which rows are counted in cells unless something else is asked for."""
 WORTH_IT = 0.9
 """Share of the rows up to which the cells may be; beyond it rows stay as they are."""
+
+FINEST = 2.0**-30
+"""Lengths of predicted pairs are summed as multiples of this share of the largest loss difference."""
 
 
 def directions() -> FloatArray:
@@ -101,3 +105,81 @@ def _codes(values: FloatArray | IntArray) -> tuple[IntArray, int]:
         return (values == high).astype(np.intp), 2
     distinct, codes = np.unique(values, return_inverse=True)
     return codes, len(distinct)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellTable:
+    """Counts of people by direction, group, outcome, weight and decisions; tables of different rows add up.
+
+    All sums are of integers, so neither the order of rows nor how they are split into tables changes a bit.
+
+    Attributes
+    ----------
+    keys : array (m, 4 + J)
+        Number of the direction (-1 for pairs of zeros), code of the group, outcome, weight, decisions of J algorithms;
+        in ascending order, none twice.
+    counts : integer array (m,)
+        People of each cell.
+    lengths : integer array (m,)
+        Sums of the lengths of their predicted pairs, in units of ``FINEST`` times a given length.
+    """
+
+    keys: FloatArray
+    counts: IntArray
+    lengths: IntArray
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return len(self.counts)
+
+    def mean_lengths(self) -> FloatArray:
+        """Return the mean length (m,) of the pairs with a cell's direction, of all people who have it.
+
+        Rules may depend on the direction but not on the outcome: so all cells of a direction share one length.
+        """
+        weight, code = self.keys[:, 3], 1 + self.keys[:, 0].astype(np.intp)
+        people, total = (np.bincount(code, weight * sums)[code] for sums in (self.counts, self.lengths))
+        mean: FloatArray = np.divide(total, people, out=np.ones(len(total)), where=people > 0.0)
+        return mean
+
+
+def count_cells(
+    t: FloatArray, group: IntArray, y: FloatArray, weight: FloatArray, decisions: FloatArray, *, length: float
+) -> CellTable:
+    """Count rows with predicted pairs ``t`` (n, 2) and decisions (n, J) in cells.
+
+    ``length``: the unit of the lengths, at least the largest loss difference; pairs more than twice as long, which no
+    conditional mean is, count as twice as long.
+    """
+    bins = bins_of(t)
+    units = np.rint(np.hypot(t[:, 0], t[:, 1]) / (FINEST * length))
+    whole = np.where(bins < 0, 0.0, np.clip(units, 1.0, 2.0 / FINEST)).astype(np.int64)
+    keys: FloatArray = np.column_stack([bins, group, y, weight, decisions]).astype(np.float64) + 0.0
+    return _counted(keys, np.ones(len(t), dtype=np.int64), whole)
+
+
+def add_cells(tables: Sequence[CellTable]) -> CellTable:
+    """Add up tables of different rows."""
+    if len(tables) == 1:
+        return tables[0]
+    return _counted(
+        np.concatenate([table.keys for table in tables]),
+        np.concatenate([table.counts for table in tables]),
+        np.concatenate([table.lengths for table in tables]),
+    )
+
+
+def _counted(keys: FloatArray, counts: IntArray, lengths: IntArray) -> CellTable:
+    order = np.lexsort(keys.T[::-1])
+    keys = keys[order]
+    first = np.flatnonzero(np.append(True, (keys[1:] != keys[:-1]).any(axis=1)))[: len(keys)]
+    return CellTable(keys[first], np.add.reduceat(counts[order], first), np.add.reduceat(lengths[order], first))
+
+
+def cell_scores(table: CellTable, l0: FloatArray, dl: FloatArray, *, length: float) -> Scores:
+    """Return what the cells of a table contribute, with the losses (m,) of their outcomes."""
+    bins = table.keys[:, 0].astype(np.intp)
+    t = (FINEST * length * table.mean_lengths())[:, None] * directions()[bins]
+    t[bins < 0] = 0.0
+    counts = table.counts.astype(np.float64)
+    return Scores(l0, dl, t, table.keys[:, 1].astype(np.intp), table.keys[:, 3] * counts, counts=counts)

@@ -441,12 +441,18 @@ def build_support_function(scores: Scores) -> SupportFunction:
 
 
 def group_means(
-    values: FloatArray, group: IntArray, weight: FloatArray, clusters: IntArray | None = None, *, n_groups: int = 2
+    values: FloatArray,
+    group: IntArray,
+    weight: FloatArray,
+    clusters: IntArray | None = None,
+    *,
+    n_groups: int = 2,
+    counts: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Weighted mean (G,) of ``values`` (n,) in each group, and the covariance (G, G) of the means.
 
     Row i of group g has the influence w_i (value_i - mean_g) / sum of g's weights; rows of one cluster are
-    summed before squaring.
+    summed before squaring. A row of ``counts`` (n,) people who share its weight has that of each of them, k times.
     """
     means, influence = np.empty(n_groups), np.zeros((len(values), n_groups))
     for g, rows in enumerate(by_group(group, n_groups)):
@@ -457,6 +463,9 @@ def group_means(
         influence[rows, g] = w * (own - means[g]) / total
     if clusters is not None:
         influence = np.column_stack([np.bincount(clusters, column) for column in influence.T])
+    if counts is not None:
+        # the sum of k squares of w / k is w^2 / k
+        influence /= np.sqrt(counts)[:, None]
     return means, influence.T @ influence
 
 

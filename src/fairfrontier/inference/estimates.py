@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import ArrayLike, FloatArray
+from ..data.algorithms import Asked, counted_algorithms
 from ..data.aligning import aligned
 from ..data.checks import check_integer, check_probabilities
 from ..data.risks import Risks
@@ -32,9 +33,13 @@ from ..frontier.support import group_means
 def risks(fit: Fit, decisions: ArrayLike) -> Risks:
     """Mean loss of an algorithm in each group, with standard errors; see `FairFrontier.risks`."""
     s = fit.sample
-    given = aligned(decisions, s.index, "decisions")
-    a = check_probabilities(given, "decisions", s.n_given, code="bad-decisions")[s.rows]
-    risk, covariance = group_means(fit.row_losses.of(a), s.group, s.weight, s.clusters, n_groups=len(s.groups))
+    if fit.counted is not None:
+        a = counted_algorithms(fit.counted.decisions, Asked(decisions, randomised=True)).decisions[0]
+    else:
+        given = aligned(decisions, s.index, "decisions")
+        a = check_probabilities(given, "decisions", s.n_given, code="bad-decisions")[s.rows]
+    losses = fit.row_losses.of(a)
+    risk, covariance = group_means(losses, s.group, s.weight, s.clusters, n_groups=len(s.groups), counts=s.people)
     return Risks(s.groups.labels, risk, np.sqrt(np.diag(covariance)), fit.group_means(a))
 
 
@@ -127,6 +132,7 @@ def frontier(
     plane = fit.plane("The fairness-accuracy frontier")
     margin = _tolerance(fit, tolerance)
     if capacity is not None:
+        fit.needs_rows("A capacity")
         curve = capped_frontier(cap(plane.function, capacity), margin, n_points)
     elif fit.rules.sees_group:
         curve = box_frontier(
@@ -151,6 +157,7 @@ def drawn(fit: Fit, capacity: float | None = None) -> DrawnSet:
         return drawn_box(plane.function.estimate, plane.points)
     if capacity is None:
         return drawn_set(plane.function.estimate, plane.points.configuration, plane.points.q_F, plane.regret)
+    fit.needs_rows("A capacity")
     capped = cap(plane.function, capacity)
     best = capped.estimate.support_set(np.array([[-1.0, 0.0], [0.0, -1.0]]))
     return drawn_set(capped.estimate, configuration(*best), capped.plug_in().fairest_direction())
@@ -172,6 +179,7 @@ def pareto_frontier(fit: Fit, *, tolerance: float | None = None, n_points: int =
 def capacity_feasible_set(fit: Fit, capacity: float) -> FeasibleSet:
     """The part of the feasible set that rules within a capacity attain; see `FairFrontier.feasible_set`."""
     exact = fit.plane("The feasible set").function
+    fit.needs_rows("A capacity")
     found = capped_feasible_set(feasible_set(exact.estimate), cap(exact, capacity))
     return replace(found, groups=fit.sample.groups.labels)
 

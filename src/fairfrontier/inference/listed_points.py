@@ -108,5 +108,5 @@ def _gap_parts(parts: FloatArray, risks: FloatArray) -> FloatArray:
 
 def _standard_error(s: Scores, values: FloatArray) -> float:
     """Standard error of the sum of both groups' means of row values (n,)."""
-    _, covariance = group_means(values, s.group, s.weight, s.clusters)
+    _, covariance = group_means(values, s.group, s.weight, s.clusters, counts=s.counts)
     return float(np.sqrt(max(covariance.sum(), 0.0)))

@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 
 from ..arrays import ArrayLike, FloatArray
-from ..data.algorithms import Algorithms, Asked, Limits, read_algorithms
+from ..data.algorithms import Algorithms, Asked, Limits, counted_algorithms, read_algorithms
 from ..data.checks import check_capacity, check_n_directions, check_risks
 from ..errors import CapacityWarning, FewDrawsWarning, InputError
 from ..fit import Fit, predicted
@@ -45,12 +45,14 @@ def algorithms_of(fit: Fit, asked: Asked) -> Algorithms:
     if asked.risks is not None:
         fit.plane("A test of risk pairs")
     rows = fit.row_losses
-    extremes = np.sort(np.stack([rows.l0, rows.of(np.ones(fit.n_obs))]), axis=0)
+    extremes = np.sort(np.stack([rows.l0, rows.of(np.ones(fit.n_rows))]), axis=0)
     s, ends = fit.sample, []
     for values in extremes:
-        mean, covariance = group_means(values, s.group, s.weight, s.clusters, n_groups=len(s.groups))
+        mean, covariance = group_means(values, s.group, s.weight, s.clusters, n_groups=len(s.groups), counts=s.people)
         ends.append((mean, np.sqrt(np.diag(covariance))))
     (low, low_error), (high, high_error) = ends
+    if fit.counted is not None and asked.risks is None:
+        return counted_algorithms(fit.counted.decisions, asked)
     return read_algorithms(s, asked, limits=Limits(low, high, low_error, high_error))
 
 
@@ -75,6 +77,7 @@ def lda_tests(
         )
     warn_of_few_draws(fit, level, len(algorithms.names), capacity)
     if capacity is not None:
+        fit.needs_rows("A capacity")
         warn_above(fit, algorithms, check_capacity(capacity))
     drawing, losses = fit.drawing(algorithms.decisions, capacity)
     evidence = lda_evidence(
@@ -165,8 +168,10 @@ def _with_margins(fit: Fit, algorithms: Algorithms, found: list[Evidence], metho
     ] + found[len(own) :]
 
 
-def learner_checks(fit: Fit, algorithms: Algorithms, function: Attainable) -> list[LearnerCheck]:
-    """Compare each algorithm that has decisions with rules of the learner."""
+def learner_checks(fit: Fit, algorithms: Algorithms, function: Attainable) -> list[LearnerCheck | None]:
+    """Compare each algorithm that has decisions with rules of the learner, which need the rows."""
+    if fit.counted is not None:
+        return [None] * len(algorithms.decisions)
     labels = fit.sample.groups.pair("The comparison of an algorithm with the learner")
     in_shares, repeated = fit.loss.name == "classification", function.scores.repeated
     return [
@@ -328,7 +333,7 @@ def distances(
 def fairest_point(fit: Fit, *, alpha: float | None = None, method: DistanceMethod | None = None) -> FairestPoint:
     """The fairest attainable point with its intervals; see `FairFrontier.fairest_point`."""
     labels, level = fit.sample.groups.pair("The fairest point"), fit.level(alpha)
-    nobody = Algorithms((), np.empty((0, fit.n_obs)), np.empty((0, 2)), False)
+    nobody = Algorithms((), np.empty((0, fit.n_rows)), np.empty((0, 2)), False)
     evidence = _fairest(fit, nobody, _distance_method(method, kinks=False), kinks=False)
     return FairestPoint(labels, level, fit.options.n_boot, evidence)
 

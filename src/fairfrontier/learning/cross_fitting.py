@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 
 from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
-from ..data.reading import LARGEST
+from ..data.reading import LARGEST, Table
 from ..data.result import PlainDict, Result, plain_items
 from ..data.sample import Sample
 from ..errors import InputError, WeakLearnerWarning
@@ -27,7 +27,7 @@ from .learners import (
     log_loss,
     resolve_learner,
 )
-from .tasks import Progress, Steps, Task
+from .tasks import Progress, Steps, Task, one_thread
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 """What a random state may be."""
@@ -135,6 +135,7 @@ def cross_fit(
     random_state: Seed = None,
     jitter: float = 0.0,
     progress: Progress | None = None,
+    models: list[FittedLearner] | None = None,
 ) -> Nuisance:
     """Predict the nuisance functions of all groups for every row from the other folds.
 
@@ -160,6 +161,8 @@ def cross_fit(
         breaks ties between rows with the same covariates.
     progress : callable, optional
         Called as progress(done, total, text) after each piece of work.
+    models : list, optional
+        Gets what was fitted without each fold, one repetition after the other, to predict further rows.
 
     Returns
     -------
@@ -188,11 +191,15 @@ def cross_fit(
     group_probabilities = np.full(predictions.shape, np.nan)
     within = np.full(predictions.shape if learner.factored else 0, np.nan)
     account = _Account(sample, dl, learner.sees_group)
-    results = steps.run(fit_tasks, rows, child_seeds(fit_seed, len(fit_tasks)), n_jobs)
+    results = steps.run(fit_tasks, rows, child_seeds(fit_seed, len(fit_tasks)), n_jobs, keep_models=models is not None)
     for repetition, k in places:
         parts = {component: next(results) for component in components}
-        combined = learner.combine(parts)
         held = np.flatnonzero(fold[repetition] == k)
+        if models is None:
+            combined = learner.combine(parts)
+        else:
+            models.append(FittedLearner(learner, parts))
+            combined = predict_rows(models[-1], rows.take(held).X)
         predictions[repetition, held] = combined.delta_theta
         if combined.group_probabilities is not None:
             group_probabilities[repetition, held] = combined.group_probabilities
@@ -217,6 +224,12 @@ def cross_fit(
         group_probabilities if np.isfinite(group_probabilities).all() else None,
         within if learner.factored else None,
     )
+
+
+def predict_rows(fitted: FittedLearner, X: Table) -> Prediction:
+    """Predict at the rows of X; the bits do not depend on the number of threads."""
+    with one_thread():
+        return fitted.predict(X)
 
 
 class _Account:

@@ -5,6 +5,7 @@ import pickle
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -103,7 +104,7 @@ class _Failure:
 
 def _work(task: Task, rows: TrainingRows, seed: np.random.SeedSequence, keep_model: bool) -> Any:
     """Tune, or fit and predict, one component. One thread: bits must not depend on their number."""
-    with _thread_pools(len(sys.modules)).limit(limits=1):
+    with one_thread():
         try:
             train = task.training(rows)
             if task.held is None:
@@ -134,6 +135,13 @@ def _warning_here(results: Generator[Any, None, None]) -> Generator[Any, None, N
             yield result
     finally:
         results.close()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let numerical libraries use one thread only: bits must not depend on their number."""
+    with _thread_pools(len(sys.modules)).limit(limits=1):
+        yield
 
 
 @lru_cache(maxsize=1)

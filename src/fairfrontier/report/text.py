@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..data.number_formats import number_text
+from ..frontier.cells import BINS
 from ..inference.ban.sides import one_fit_serves
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def summary_text(ff: FairFrontier, ban: bool | None = None) -> str:
         "",
         f"Rows        {ff.n_obs_:,} ({rows})" + _learning(ff) + _dropped(ff) + _left_out(ff) + _merged(ff),
         *_copies(ff),
+        *_counted(ff),
         f"Loss        {ff.loss_.name}",
         f"Learner     {ff.nuisance_.learner}" + _folds(ff),
         *(["Rules       may see the group"] if ff.fit_.rules.sees_group else []),
@@ -62,6 +64,8 @@ def _ban(ff: FairFrontier, wanted: bool | None) -> list[str]:
     """The test of group skew and what a ban costs, or why they are not here and how to get them."""
     fit, two = ff.fit_, len(ff.groups_) == 2
     work = fit.n_obs * fit.n_rep * fit.options.n_boot
+    if fit.counted is not None:  # draws go through the cells
+        work = fit.n_rows * fit.options.n_boot
     heading = ["", "Should the group be banned as an input? (about risks; not a legal statement)"]
     asked = "`test_group_skew()` and `cost_of_ban()`" if two else "`cost_of_ban()`"
     if wanted is False or (wanted is None and work > WORK):
@@ -73,7 +77,9 @@ def _ban(ff: FairFrontier, wanted: bool | None) -> list[str]:
         lines.append(f"Test of group skew: {skew.verdict_text} P-value {skew.p_value:.4f}.")
     else:
         lines.append("The test of group skew is one of two groups: see `pair`.")
-    if wanted or one_fit_serves(fit):
+    if fit.counted is not None:
+        lines.append("What a ban costs needs the rows, and these were read in parts and counted.")
+    elif wanted or one_fit_serves(fit):
         lines += ff.cost_of_ban().in_brief()
     else:
         lines.append(_no_cost(ff))
@@ -107,6 +113,19 @@ def _copies(ff: FairFrontier) -> list[str]:
     if found is None:
         return []
     return [f"Copies      {found.rows:,} rows repeat others; kept together in {found.n_clusters:,} clusters"]
+
+
+def _counted(ff: FairFrontier) -> list[str]:
+    """What was done with rows that were read in parts."""
+    fit = ff.fit_
+    if fit.counted is None:
+        return []
+    learned = "" if ff.nuisance_.external else f"{fit.whole.n_obs:,} rows learned from; "
+    return [
+        f"Parts       {fit.counted.n_rows:,} rows read from {fit.counted.source}",
+        f"            {learned}all counted in {fit.n_rows:,} cells of people who are alike (predicted directions "
+        f"rounded to {BINS:,})",
+    ]
 
 
 def _merged(ff: FairFrontier) -> str:

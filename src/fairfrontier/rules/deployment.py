@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -102,7 +102,9 @@ class Deployment:
             groups=groups.labels,
             **self.parameters,
         )
-        return rule.settle(fit.sample, self.classes, q, learned)
+        # of rows read in parts only those that were learned from are left, with the shares of all
+        rows = fit.sample if fit.counted is None else replace(fit.whole, groups=groups)
+        return rule.settle(rows, self.classes, q, learned)
 
     def alternative(self, found: Alternative, *, lower: Any = None, upper: Any = None) -> MixedRule:
         """Return the rule, or lottery, that a test has shown to be an alternative; see `FairFrontier.rule`."""

@@ -1,0 +1,259 @@
+"""Rows in parts from files: Arrow datasets, Parquet files and folders, and CSV files, whose types are found first."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ...errors import InputError, MissingDependencyError
+from ..messages import listed
+from .sources import PART_ROWS, Part, RowsInParts, column_names, naming, overlaps, reading
+
+PARQUET = (".parquet", ".pq")
+TEXT = {".csv": ",", ".tsv": "\t"}
+"""Kinds of text files, with what separates their values."""
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+INDEX = re.compile(r"__index_level_\d+__")
+"""How pandas calls row labels in the files that it writes."""
+EXACT: dict[str, Any] = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
+"""Option of older versions of pandas for reading decimal numbers to the last bit; newer ones do without."""
+
+
+def files_in_parts(given: Sequence[str | os.PathLike[str]]) -> RowsInParts:
+    """Return the rows of files: one file, all files of a folder, or those that a pattern matches, sorted by name."""
+    files = [file for one in given for file in _files(os.fspath(one))]
+    kinds = {_kind(file) for file in files}
+    name = os.fspath(given[0]) if len(given) == 1 else f"{len(files)} files"
+    if kinds == {"parquet"}:
+        return _parquet(given, files, name)
+    if kinds == {"text"}:
+        return CsvRows(tuple(files), name)
+    raise InputError(
+        "bad-file",
+        f"{name}: rows in parts are read from Parquet files ({', '.join(PARQUET)}) or CSV files ({', '.join(TEXT)}, "
+        f"also compressed), all of one kind; found {listed(sorted({Path(file).suffix for file in files}))}.",
+    )
+
+
+def _files(path: str) -> list[str]:
+    """Return the files behind one path."""
+    if Path(path).is_dir():
+        found = [str(file) for file in Path(path).rglob("*") if file.is_file() and not _hidden(file.relative_to(path))]
+        found = [file for file in found if _kind(file) != "other"]
+    elif Path(path).exists():
+        found = [path]
+    else:
+        found = [file for file in glob.glob(path, recursive=True) if Path(file).is_file()]
+    if not found:
+        raise InputError(
+            "bad-file", f"There is no file {path!r}, and no file that it matches. Give a path, a folder or a pattern."
+        )
+    return sorted(found)
+
+
+def _hidden(path: Path) -> bool:
+    return any(name.startswith((".", "_")) for name in path.parts)
+
+
+def _kind(file: str) -> str:
+    suffixes = [suffix.lower() for suffix in Path(file).suffixes]
+    if suffixes and suffixes[-1] in PARQUET:
+        return "parquet"
+    if len(suffixes) > 1 and suffixes[-1] in PACKED:
+        suffixes = suffixes[:-1]
+    return "text" if suffixes and suffixes[-1] in TEXT else "other"
+
+
+def _parquet(given: Sequence[str | os.PathLike[str]], files: list[str], name: str) -> ArrowRows:
+    try:
+        import pyarrow.dataset as arrow
+    except ImportError as error:
+        raise MissingDependencyError(
+            "Reading Parquet files needs pyarrow, which is not installed: install fairfrontier[files]."
+        ) from error
+    folder = len(given) == 1 and Path(given[0]).is_dir()
+    options: dict[str, Any] = {"format": "parquet", "partitioning": arrow.partitioning(flavor="hive")}
+    if folder:
+        options["partition_base_dir"] = os.fspath(given[0])
+    with naming(files[0]):  # whose schema is looked at
+        dataset = arrow.dataset(files, **options)
+    return ArrowRows(dataset, name)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowRows:
+    """An Arrow dataset, such as Parquet files: its fragments are read in batches, all with one schema.
+
+    ``schema`` has the types that hold the values of all parts: integers in some and decimal numbers in others are
+    decimal numbers. Parts with other columns, or types that have nothing in common, are refused by name.
+    """
+
+    dataset: Any
+    name: str
+    schema: Any = field(init=False)
+    n_rows: int | None = field(init=False)
+    starts: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        import pyarrow as pa
+
+        partitioning = getattr(self.dataset, "partitioning", None)
+        from_paths = set() if partitioning is None else set(partitioning.schema.names)
+        own = pa.schema([one for one in self.dataset.schema if one.name in from_paths])
+        schema, n_rows, starts = None, 0, []
+        for name, fragment in self._fragments():
+            with naming(name):
+                found, rows = fragment.physical_schema, fragment.count_rows()
+            column_names(found.names, name)
+            schema = found if schema is None else _with_schema(schema, found, name)
+            starts.append(n_rows)
+            n_rows += rows
+        if schema is None:
+            raise InputError("empty-data", f"{self.name} has no parts. Check the path.")
+        new = [one for one in own if one.name not in schema.names]
+        object.__setattr__(self, "schema", pa.schema([*schema, *new]))
+        object.__setattr__(self, "n_rows", n_rows)
+        object.__setattr__(self, "starts", tuple(starts))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        names = column_names(self.schema.names, self.name)
+        return tuple(name for name in names if not INDEX.fullmatch(name))
+
+    def parts(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Part]:
+        """Yield batches of the fragments, one fragment after the other."""
+        import pyarrow as pa
+
+        ends = (*self.starts[1:], self.n_rows)
+        for (name, fragment), first, end in zip(self._fragments(), self.starts, ends, strict=True):
+            if not overlaps(first, end, start, stop):
+                continue
+            options = {"columns": list(columns), "batch_size": PART_ROWS, "batch_readahead": 1}
+            batches = (batch for one in (fragment,) for batch in one.to_batches(self.schema, **options))
+            at = first
+            for batch in reading(name, batches):
+                if overlaps(at, at + batch.num_rows, start, stop):
+                    yield Part(name, pa.Table.from_batches([batch]), at)
+                at += batch.num_rows
+
+    def _fragments(self) -> Iterator[tuple[str, Any]]:
+        for k, fragment in enumerate(self.dataset.get_fragments()):
+            yield getattr(fragment, "path", None) or f"fragment {k} of {self.name}", fragment
+
+
+def _with_schema(schema: Any, other: Any, name: str) -> Any:
+    """Return the schema of all parts so far and of one more; refuse one that differs."""
+    import pyarrow as pa
+
+    _same_columns(schema.names, other.names, name)
+    fields = []
+    for one in schema:
+        new = other.field(one.name)
+        try:
+            fields.append(pa.unify_schemas([pa.schema([one]), pa.schema([new])], promote_options="permissive")[0])
+        except pa.ArrowException as error:
+            raise _other_type(one.name, str(new.type), str(one.type), name) from error
+    return pa.schema(fields)
+
+
+def _other_type(column: str, found: str, before: str, name: str) -> InputError:
+    return InputError(
+        "bad-file",
+        f"{name}: the column {column!r} has the type {found}, and {before} in parts before it. Write all parts with "
+        "the same types.",
+    )
+
+
+def _same_columns(names: Iterable[str], found: Iterable[str], part: str) -> None:
+    """Refuse a part whose columns are not those of the parts before it, in any order."""
+    known, own = list(names), list(found)
+    lacks, more = [name for name in known if name not in own], [name for name in own if name not in known]
+    if lacks or more:
+        texts = [f"lacks {listed(lacks)}"] * bool(lacks) + [f"also has {listed(more)}"] * bool(more)
+        raise InputError(
+            "bad-file",
+            f"{part} {' and '.join(texts)}, unlike the parts before it. All parts must have the same columns.",
+        )
+
+
+_TYPES = {"i": "int64", "u": "uint64", "f": "float64", "b": "bool"}
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRows:
+    """CSV files, read in chunks. One pass before all others finds the types that hold the values of every chunk.
+
+    A column is of integers, of numbers or of truth values only if all its chunks are; else it is text, as written.
+    """
+
+    files: tuple[str, ...]
+    name: str
+    types: dict[str, str] = field(init=False)
+    n_rows: int | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        types: dict[str, str | None] = {}
+        n_rows = 0
+        for name, chunk in self._chunks():
+            if types:
+                _same_columns(types, chunk.columns, name)
+            n_rows += len(chunk)
+            for column, values in chunk.items():
+                types[str(column)] = _common_type(types.get(str(column)), _type_of(values))
+        object.__setattr__(self, "types", {name: found or "float64" for name, found in types.items()})
+        object.__setattr__(self, "n_rows", n_rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return tuple(self.types)
+
+    @property
+    def starts(self) -> tuple[int, ...] | None:
+        """Reading begins with the first row."""
+        return None
+
+    def parts(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Part]:
+        """Yield the chunks of all files."""
+        types, first = {name: self.types[name] for name in columns}, 0
+        for name, chunk in self._chunks(usecols=list(columns), dtype=types):
+            yield Part(name, chunk[list(columns)], first)
+            first += len(chunk)
+
+    def _chunks(self, **options: Any) -> Iterator[tuple[str, pd.DataFrame]]:
+        for file in self.files:
+            column_names(next(reading(file, _header(file))), file)
+            chunks = _read_chunks(file, {"index_col": False, "low_memory": False} | EXACT | options)
+            for chunk in reading(file, chunks):
+                yield file, chunk
+
+
+def _read_chunks(file: str, options: dict[str, Any]) -> Iterator[pd.DataFrame]:
+    separator = next(mark for kind, mark in TEXT.items() if kind in Path(file).suffixes)
+    with pd.read_csv(file, sep=separator, encoding="utf-8-sig", chunksize=PART_ROWS, **options) as chunks:
+        yield from chunks
+
+
+def _header(file: str) -> Iterator[list[str]]:
+    for chunk in _read_chunks(file, {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False}):
+        yield [str(text) for text in chunk.iloc[0]]
+
+
+def _type_of(values: pd.Series) -> str | None:
+    """Return the type of a column in one chunk; None if it has no values there."""
+    return None if values.isna().all() else _TYPES.get(values.dtype.kind, "str")
+
+
+def _common_type(one: str | None, other: str | None) -> str | None:
+    """Return the type that holds the values of both."""
+    if one is None or other is None or one == other:
+        return other if one is None else one
+    return "float64" if {one, other} <= {"int64", "uint64", "float64"} else "str"

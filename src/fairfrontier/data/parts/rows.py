@@ -1,0 +1,390 @@
+"""The columns of a part by their roles, read and checked; and what all parts together say about groups and outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from ...arrays import AnyArray, BoolArray, FloatArray, IntArray
+from ...errors import InputError
+from ..checks import check_probabilities
+from ..columns import label_text
+from ..grouping import Merge, merge_labels, read_group_column, refuse_blanks
+from ..groups import outside_groups, read_groups
+from ..messages import shown
+from ..reading import LARGEST, Column, Label, label_codes, read_column, read_covariates, to_float
+from ..variables import ADVICE, check_names, read_outcome, weight_numbers
+from .sources import RowsInParts, check_named
+
+MOST_OUTCOMES = 10_000
+"""Different outcomes at most: people are counted together if they have the same one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Names of the columns, by what they are: ``features`` are the covariates, ``algorithms`` have their own names."""
+
+    y: str
+    group: tuple[str, ...]
+    weight: str | None
+    nuisance: tuple[str, ...]
+    algorithms: Mapping[str, str]
+    features: tuple[str, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that are read, each once."""
+        named = [self.y, *self.group, self.weight, *self.nuisance, *self.algorithms.values(), *self.features]
+        return list(dict.fromkeys(name for name in named if name is not None))
+
+
+def read_roles(
+    source: RowsInParts,
+    y: str,
+    sensitive_features: Any,
+    *,
+    sample_weight: Any = None,
+    external_nuisance: Any = None,
+    algorithms: Any = None,
+    features: Any = None,
+) -> Roles:
+    """Read names of columns as users give them; covariates are by default all columns that have no other role."""
+    known = source.columns
+    by_name = algorithms if isinstance(algorithms, Mapping) else {name: name for name in _names(algorithms)}
+    check_names([str(name) for name in by_name])
+    given = {
+        "y": (y,),
+        "sensitive_features": _names(sensitive_features),
+        "sample_weight": _names(sample_weight),
+        "external_nuisance": _names(external_nuisance),
+        "algorithms": tuple(by_name.values()),
+        "features": _names(features),
+    }
+    for what, names in given.items():
+        wrong = [name for name in names if not isinstance(name, str)]
+        if wrong:
+            raise InputError(
+                "bad-option",
+                f"y names a column, so the rows are read in parts and {what} must name columns, too; got "
+                f"{shown(wrong[0], 60)}.",
+            )
+        check_named(names, known, what)
+    if not given["sensitive_features"]:
+        raise InputError("bad-option", "sensitive_features must name the column of the groups, or several columns.")
+    used = {name for names in given.values() for name in names}
+    others = () if external_nuisance is not None else tuple(name for name in known if name not in used)
+    roles = Roles(
+        y,
+        given["sensitive_features"],
+        sample_weight,
+        given["external_nuisance"],
+        {str(name): column for name, column in by_name.items()},
+        given["features"] if features is not None else others,
+    )
+    if not roles.features and not roles.nuisance:
+        raise InputError("bad-features", "There is no column left to learn from: name covariates by `features`.")
+    return roles
+
+
+def _names(given: Any) -> tuple[Any, ...]:
+    if given is None:
+        return ()
+    if isinstance(given, list | tuple):
+        return tuple(given)
+    return (given,)
+
+
+@dataclass(frozen=True, slots=True)
+class PartRows:
+    """Rows of a part, or of several, with their columns.
+
+    Attributes
+    ----------
+    row : integer array (n,)
+        Numbers of the rows, counted from 0 over all parts.
+    y, group : arrays (n,)
+        Outcomes and groups as they are in the data, or coded as numbers.
+    weight : array (n,)
+        Sampling weights, ones unless given.
+    decisions : array (n, J)
+        Decisions of the algorithms.
+    nuisance : array (n, k)
+        Predictions made elsewhere; no columns without them.
+    complete : boolean array (n,)
+        Whether no value is missing that is needed.
+    X : DataFrame
+        Covariates: numbers as floats, text as objects; no columns without them.
+    """
+
+    row: IntArray
+    y: AnyArray
+    group: AnyArray
+    weight: FloatArray
+    decisions: FloatArray
+    nuisance: FloatArray
+    complete: BoolArray
+    X: pd.DataFrame
+
+    def take(self, rows: IntArray | slice) -> PartRows:
+        """Return some of the rows, by position."""
+        return PartRows(**{name: getattr(self, name)[rows] for name in ARRAYS}, X=self.X.iloc[rows])
+
+
+ARRAYS = tuple(one.name for one in fields(PartRows) if one.name != "X")
+"""Names of all columns but the covariates."""
+
+
+def join(parts: list[PartRows]) -> PartRows:
+    """Put rows of several parts below each other."""
+    if len(parts) == 1:
+        return parts[0]
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS}
+    return PartRows(**arrays, X=pd.concat([part.X for part in parts], ignore_index=True))
+
+
+def read_rows(
+    source: RowsInParts, roles: Roles, missing: str, start: int = 0, stop: int | None = None
+) -> Iterator[tuple[str, PartRows]]:
+    """Yield name and rows of every part, or of the rows from ``start`` to before ``stop``; errors name the part."""
+    for part in source.parts(roles.columns, start, stop):
+        frame = nw.from_native(part.frame, eager_only=True)
+        low = max(start - part.first, 0)
+        high = len(frame) if stop is None else min(stop - part.first, len(frame))
+        if low >= high:
+            continue
+        with in_part(part.name):
+            rows = _read_frame(frame[low:high] if high - low < len(frame) else frame, roles, part.first + low, missing)
+        yield part.name, rows
+
+
+@contextmanager
+def in_part(name: str) -> Iterator[None]:
+    """Let errors say in which part they were found."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.code, f"{name}: {error}") from error
+
+
+def _read_frame(frame: nw.DataFrame[Any], roles: Roles, first: int, missing: str) -> PartRows:
+    n = len(frame)
+
+    def column(name: str, called: str) -> Column:
+        return read_column(frame[name].to_native(), called)
+
+    y, group = column(roles.y, "y"), read_group_column(frame.select(*roles.group).to_native(), "sensitive_features")
+    gaps, weight = [y.missing, group.missing], np.ones(n)
+    if roles.weight is not None:
+        given = column(roles.weight, "sample_weight")
+        gaps.append(given.missing)
+        weight[~given.missing] = weight_numbers(given.values[~given.missing])
+    decisions = [
+        check_probabilities(
+            frame[name].to_native(), f"decisions of {called!r}", n, code="bad-decisions", advice=ADVICE.scores
+        )
+        for called, name in roles.algorithms.items()
+    ]
+    X = pd.DataFrame(index=range(n))
+    if roles.features:
+        covariates = read_covariates(frame.select(*roles.features).to_native())
+        X = _plain(pd.DataFrame(covariates.at(np.arange(n)), copy=False))
+        gaps += list(covariates.missing.values()) if missing != "keep" else []
+    nuisance = [_prediction(column(name, "external_nuisance"), name) for name in roles.nuisance]
+    return PartRows(
+        row=np.arange(first, first + n),
+        y=y.with_none(),
+        group=group.with_none(),
+        weight=weight,
+        decisions=np.array(decisions).reshape(-1, n).T,
+        nuisance=np.array(nuisance).reshape(-1, n).T,
+        complete=~np.logical_or.reduce(gaps),
+        X=X,
+    )
+
+
+def _prediction(column: Column, name: str) -> FloatArray:
+    values = np.full(len(column.values), np.nan)
+    present = column.values[~column.missing]
+    values[~column.missing] = to_float(present, f"The column {name!r}", "bad-nuisance", "Give one number per row.")
+    bad = int(np.count_nonzero(~(np.abs(values) <= LARGEST)))
+    if bad:
+        raise InputError(
+            "bad-nuisance", f"The column {name!r} has {bad} values that are missing, or beyond {LARGEST:g}."
+        )
+    return values
+
+
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return columns whose types do not depend on the library that read them, nor on the gaps of a part."""
+    return pd.DataFrame({name: plain_column(column) for name, column in frame.items()})
+
+
+def plain_column(column: pd.Series) -> pd.Series:
+    """Return numbers as floats and everything else but times and truth values without gaps as objects."""
+    dtype: Any = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):  # labels as text, so that numbers stay categories
+        texts = _objects([*(label_text(label) for label in column.cat.categories), None])
+        return pd.Series(texts[column.cat.codes.to_numpy()], index=column.index, dtype=object)
+    if dtype.kind in "mM":
+        return column
+    if pd.api.types.is_bool_dtype(dtype) and not column.isna().any():
+        return column.astype(bool)
+    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
+        return pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index)
+    return column.astype(object).where(column.notna(), None)
+
+
+def learning_table(X: pd.DataFrame) -> pd.DataFrame:
+    """Return covariates of rows of several parts; whether truth values are one depends on these rows alone."""
+    return pd.DataFrame({name: _truth_values(column) for name, column in X.items()})
+
+
+def _truth_values(column: pd.Series) -> pd.Series:
+    whole = column.dtype == object and pd.api.types.infer_dtype(column, skipna=False) == "boolean"
+    return column.astype(bool) if whole else column
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """How labels of groups and outcomes become numbers, and how many rows are used.
+
+    Attributes
+    ----------
+    labels : tuple of labels (G,)
+        The groups, in the order of their codes.
+    code_of : mapping
+        Code of every label in the data; -1 for groups that are left out.
+    positive : label or None
+        The outcome that is 1.
+    outcomes : array
+        All different outcomes, as numbers.
+    classes : array
+        All different outcomes, as they are in the data.
+    dropped, left_out : mappings label -> int
+        Rows with missing values, and rows of groups that are left out.
+    merged : mapping label -> mapping label -> int
+        Rows of labels that were put together.
+    n_rows : int
+        Rows in the data.
+    """
+
+    labels: tuple[Label, ...]
+    code_of: Mapping[Label, int]
+    positive: Label | None
+    outcomes: FloatArray
+    classes: AnyArray
+    dropped: Mapping[Label, int]
+    left_out: Mapping[Label, int]
+    merged: Mapping[Label, Mapping[Label, int]]
+    n_rows: int
+
+    def coded(self, rows: PartRows) -> PartRows:
+        """Return the rows that are used, with groups and outcomes as numbers."""
+        kept = rows.take(np.flatnonzero(rows.complete))
+        codes, labels = label_codes(kept.group, "sensitive_features", "unknown-group")
+        group = np.array([self.code_of[label] for label in labels], dtype=np.intp)[codes]
+        used = np.flatnonzero(group >= 0)
+        if len(used) < len(group):
+            kept, group = kept.take(used), group[used]
+        if self.positive is None:
+            y = to_float(kept.y, "y", "non-finite", "Correct it.")
+        else:
+            y = np.asarray(kept.y == self.positive, dtype=np.float64)
+        return replace(kept, y=y, group=group)
+
+
+class Account:
+    """What is found out about groups and outcome while all parts go by."""
+
+    def __init__(self) -> None:
+        self.n_rows, self.no_group = 0, 0
+        self.complete: dict[Label, int] = {}
+        self.incomplete: dict[Label, int] = {}
+        self.outcomes: dict[Any, None] = {}
+        self.first_gap = ""
+
+    def add(self, name: str, rows: PartRows) -> None:
+        """Count the rows of a part."""
+        self.n_rows += len(rows.row)
+        grouped = np.asarray(pd.notna(rows.group), dtype=bool)
+        self.no_group += int(np.count_nonzero(~grouped))
+        for kept, counts in ((rows.complete, self.complete), (grouped & ~rows.complete, self.incomplete)):
+            codes, labels = label_codes(rows.group[kept], "sensitive_features", "unknown-group")
+            for label, count in zip(labels, np.bincount(codes, minlength=len(labels)).tolist(), strict=True):
+                counts[label] = counts.get(label, 0) + count
+        self.first_gap = self.first_gap or (name if not rows.complete.all() else "")
+        self.outcomes |= dict.fromkeys(pd.unique(rows.y[rows.complete]).tolist())
+        if len(self.outcomes) > MOST_OUTCOMES:
+            raise InputError(
+                "rows-needed",
+                f"y has more than {MOST_OUTCOMES:,} different values so far. Rows that are read in parts are "
+                "counted by outcome: round it, or give the rows as a frame in memory with y as a column.",
+            )
+
+    def merge(self, other: Account) -> None:
+        """Take over what was found out about the rows that follow."""
+        self.n_rows += other.n_rows
+        self.no_group += other.no_group
+        for own, new in ((self.complete, other.complete), (self.incomplete, other.incomplete)):
+            for label, count in new.items():
+                own[label] = own.get(label, 0) + count
+        self.outcomes |= other.outcomes
+        self.first_gap = self.first_gap or other.first_gap
+
+    def coding(
+        self,
+        *,
+        positive: Label | None,
+        binary: bool,
+        groups: Sequence[Label] | None,
+        merge: Merge | None,
+        missing: str,
+    ) -> Coding:
+        """Return how labels become numbers; refuse what cannot be compared, and gaps unless they are dropped."""
+        if not self.complete:
+            raise InputError("empty-data", "There are no rows, or every row has missing values.")
+        found = list(dict.fromkeys([*self.complete, *self.incomplete]))
+        column = Column(_objects(found), np.zeros(len(found), dtype=bool))
+        new, merged = merge_labels(column, merge, groups, name="sensitive_features")
+        refuse_blanks(new, "sensitive_features")
+        outside = {label for positions in outside_groups(new, groups).values() for label in column.values[positions]}
+        used = [j for j, label in enumerate(found) if label not in outside and label in self.complete]
+        codes, labels = read_groups(new.values[used], groups)
+        code_of = dict.fromkeys(found, -1) | {found[j]: int(code) for j, code in zip(used, codes, strict=True)}
+        renamed = dict(zip(found, new.values.tolist(), strict=True))
+        dropped: dict[Label, int] = {}
+        left_out: dict[Label, int] = {}
+        for label, count in self.incomplete.items():
+            if label not in outside:
+                dropped[renamed[label]] = dropped.get(renamed[label], 0) + count
+        for counts in (self.complete, self.incomplete):
+            for label in (one for one in counts if one in outside):
+                left_out[renamed[label]] = left_out.get(renamed[label], 0) + counts[label]
+        dropped |= {None: self.no_group} if self.no_group else {}
+        self._refuse_gaps(dropped, missing)
+        classes = _objects(list(self.outcomes))
+        outcomes = read_outcome(classes, positive=positive, binary=binary)
+        rows_of = {label: self.complete.get(label, 0) + self.incomplete.get(label, 0) for label in found}
+        counted = {label: {old: rows_of[old] for old in each} for label, each in merged.items()}
+        return Coding(labels, code_of, positive, outcomes, classes, dropped, left_out, counted, self.n_rows)
+
+    def _refuse_gaps(self, dropped: Mapping[Label, int], missing: str) -> None:
+        if dropped and missing != "drop":
+            raise InputError(
+                "missing-values",
+                f"Missing values in {sum(dropped.values()):,} of {self.n_rows:,} rows (by group: "
+                f"{', '.join(f'{shown(label)}: {count:,}' for label, count in dropped.items())}), the first in "
+                f'{self.first_gap}. Fill them in, or pass missing="drop" to leave these rows out.',
+            )
+
+
+def _objects(values: list[Any]) -> AnyArray:
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found

@@ -1,0 +1,394 @@
+"""Learning from rows that are read in parts: a sample of them is learned from, then all are predicted and counted.
+
+Two passes. The first draws the rows that are learned from and finds out which groups and outcomes there are. The second
+predicts every row by the model that was fitted without its fold, and counts people who are alike. In memory are at most
+a part, a block of rows, the rows learned from (twice, while they are drawn) and the cells.
+
+How rows are split into parts changes no bit: folds and the sample are functions of seed and row number, predictions are
+made for blocks of rows that begin at the same row numbers whatever the parts are, and sums are of integers. So ranges
+of the rows may as well be read, drawn from, predicted and counted on the workers of a dask cluster, from which only
+rows drawn and tables of cells travel.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .arrays import FloatArray
+from .data.checks import check_integer
+from .data.declared import NOTHING, Declared, as_declared
+from .data.grouping import Merge
+from .data.groups import make_groups, two_groups_needed
+from .data.losses import Loss
+from .data.parts.drawing import RowSample, folds_of_rows
+from .data.parts.rows import Account, Coding, PartRows, Roles, in_part, join, learning_table, read_rows
+from .data.parts.sources import DaskRows, RowsInParts
+from .data.reading import Label
+from .data.row_losses import RowLosses, row_losses
+from .data.sample import Sample, make_sample
+from .data.variables import check_weights
+from .errors import DroppedRowsWarning, FairFrontierError, InputError
+from .fit import Bounds, Counted, Fit, Learning, Options, Plane, Seeds
+from .frontier.cells import BINS, CellTable, add_cells, cell_scores, count_cells
+from .frontier.sets import sharp_points
+from .frontier.support import build_support_function
+from .learning.cross_fitting import Nuisance, cross_fit, external_nuisance, predict_rows
+from .learning.diagnostics import diagnose
+from .learning.learners import FittedLearner, Learner, child_seeds
+from .progress import Report, progress_bar
+
+LEARN_ROWS = 1_000_000
+"""Rows that are learned from unless their number is said."""
+BLOCK = 2**16
+"""Rows that are predicted together: those with numbers from k times this to (k + 1) times this."""
+MOST_CELLS = 5_000_000
+"""Cells at most in which people are counted."""
+
+
+Range = tuple[int, int | None]
+"""Rows from the first number to before the second, or to the end."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How columns are read: groups chosen and merged, the outcome that is 1, missing values, declared columns."""
+
+    groups: Sequence[Label] | None = None
+    merge: Merge | None = None
+    positive: Label | None = None
+    missing: str = "keep"
+    declared: Declared = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is learned from which rows, and how."""
+
+    source: RowsInParts
+    roles: Roles
+    reading: Reading
+    loss: Loss
+    learner: Learner
+    how: Learning
+    options: Options
+    seeds: Seeds
+    learn_rows: int = LEARN_ROWS
+    client: Any = None
+    block: int = field(default_factory=lambda: BLOCK)
+
+    @property
+    def row_seeds(self) -> list[np.random.SeedSequence]:
+        """Seeds of the sample and of the folds; the ones before them serve the cross-fitting."""
+        return child_seeds(self.seeds.learning, 7)[5:]
+
+
+def on_cluster(source: RowsInParts, client: Any) -> RowsInParts:
+    """Return rows of which the workers of a cluster read ranges; refuse those that are read from the first on only."""
+    if not all(hasattr(client, name) for name in ("submit", "cancel")):
+        raise InputError(
+            "bad-option", f"client must be a dask.distributed Client, not {type(client).__name__}: Client(address)."
+        )
+    if isinstance(source, DaskRows):
+        source = source.located()
+    if source.starts is None:
+        raise InputError(
+            "bad-option",
+            "With a client, workers read ranges of the rows: of Parquet files, an Arrow dataset or a dask DataFrame, "
+            f"not of {source.name}. Write Parquet files, or read it as a dask DataFrame.",
+        )
+    return source
+
+
+def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
+    """Learn from some rows, count all of them, and return the fit of the cells, with the labels of the data."""
+    check_integer(task.learn_rows, "learn_rows", least=100)
+    check_integer(task.how.n_folds, "n_folds", least=2, code="bad-folds")
+    drawn, coding = _first_pass(task)
+    sample = _learning_sample(task, drawn, coding)
+    losses, models = row_losses(task.loss, sample.y), list[FittedLearner]()
+    nuisance = _learned(task, sample, losses, drawn, models)
+    length = _unit(row_losses(task.loss, coding.outcomes))
+    table = _second_pass(task, coding, models, length)
+    cells, of_cells = _cell_sample(task, table, coding)
+    function = build_support_function(cell_scores(table, of_cells.l0, of_cells.dl, length=length))
+    decisions = dict(zip(task.roles.algorithms, table.keys[:, 4:].T, strict=True))
+    diagnostics = diagnose(
+        nuisance.predictions[0],
+        sample.groups.shares,
+        sample.group,
+        X=sample.X,
+        weight=sample.weight,
+        group_auc=nuisance.group_auc,
+    )
+    fit = Fit(
+        sample=cells,
+        loss=task.loss,
+        learner=None if nuisance.external else task.learner,
+        learning=task.how,
+        nuisance=nuisance,
+        row_losses=of_cells,
+        in_plane=Plane(function, None, sharp_points(function, None)),
+        bounds=Bounds(),
+        seeds=task.seeds,
+        diagnostics=diagnostics,
+        whole=sample,
+        sequence=None,
+        options=task.options,
+        compressed=True,
+        counted=Counted(task.source.name, coding.n_rows, decisions),
+    )
+    return fit, coding
+
+
+def _first_pass(task: Task) -> tuple[PartRows, Coding]:
+    """Draw the rows that are learned from, and find out about groups and outcomes."""
+    reading, account = task.reading, Account()
+    if reading.missing not in ("keep", "raise", "drop"):
+        raise InputError("bad-option", f'missing must be "keep", "raise" or "drop"; got {reading.missing!r}.')
+    drawn = RowSample(task.learn_rows, task.row_seeds[0], join)
+    with progress_bar("Reading rows", show=task.options.verbose) as progress:
+        for found, rows in _over_ranges(task, _draw, progress):
+            account.merge(found)
+            if rows is not None:
+                drawn.add(rows)
+    coding = account.coding(
+        positive=reading.positive,
+        binary=task.loss.binary_outcome,
+        groups=reading.groups,
+        merge=reading.merge,
+        missing=reading.missing,
+    )
+    if len(coding.labels) != 2:
+        raise two_groups_needed(coding.labels, "An analysis of rows that are read in parts")
+    if coding.dropped:
+        warnings.warn(
+            f"Dropped {sum(coding.dropped.values()):,} of {coding.n_rows:,} rows with missing values.",
+            DroppedRowsWarning,
+            stacklevel=4,
+        )
+    sample = drawn.drawn()
+    assert sample is not None  # there are complete rows, so some are drawn
+    return coding.coded(sample), coding
+
+
+def _draw(task: Task, span: Range, progress: Report | None) -> tuple[Account, PartRows | None]:
+    """Draw from a range of the rows, and say which groups and outcomes it has."""
+    account, drawn = Account(), RowSample(task.learn_rows, task.row_seeds[0], join, task.source.n_rows)
+    for name, rows in _told(task, span, progress, task.source.n_rows):
+        with in_part(name):
+            account.add(name, rows)
+        drawn.add(rows)
+    return account, drawn.drawn()
+
+
+def _over_ranges(task: Task, work: Callable[..., T], progress: Report | None, *shared: Any) -> Iterator[T]:
+    """Do work for all rows: here, or for ranges of them on the workers of a cluster, in the order of the rows.
+
+    Ranges begin with a block, so that blocks are the same ones: a range has the blocks that begin in one piece.
+    """
+    if task.client is None:
+        yield work(task, (0, None), progress, *shared)
+        return
+    assert task.source.starts is not None
+    n_rows = int(task.source.n_rows or 0)
+    ends = np.unique(
+        [min(-(-start // task.block) * task.block, n_rows) for start in (*task.source.starts, n_rows)]
+    ).tolist()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")  # models are sent once
+        # as the result of a task and not scattered: a cluster makes it again if the worker that has it dies
+        told = task.client.submit(_same, (replace(task, client=None), *shared), pure=False)
+    waiting = [task.client.submit(_on_worker, work, told, span, pure=False) for span in pairwise(ends)]
+    start = time.perf_counter()
+    try:
+        for future, end in zip(waiting, ends[1:], strict=True):
+            yield future.result()
+            future.release()
+            if progress is not None:
+                progress(end, n_rows, f"{end / max(time.perf_counter() - start, 1e-9):,.0f} rows per second")
+    except Exception as error:
+        if type(error).__name__ != "KilledWorker":
+            raise
+        raise FairFrontierError(
+            f"Rows of {task.source.name} could not be read on the cluster: several workers died of it, one after the "
+            f"other ({error}). Give workers more memory, or write smaller parts."
+        ) from error
+    finally:
+        task.client.cancel([told, *waiting])
+
+
+def _same(told: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Hand on what all ranges need."""
+    return told
+
+
+def _on_worker(work: Callable[..., T], told: tuple[Any, ...], span: Range) -> T:
+    """Do work for a range of the rows, on a worker."""
+    task, *shared = told
+    return work(task, span, None, *shared)
+
+
+def _told(task: Task, span: Range, progress: Report | None, n_rows: int | None) -> Iterator[tuple[str, PartRows]]:
+    """Yield the parts, and tell how many rows were read, and how fast."""
+    start, done = time.perf_counter(), 0
+    for name, rows in read_rows(task.source, task.roles, task.reading.missing, *span):
+        yield name, rows
+        done += len(rows.row)
+        if progress is not None:
+            speed = done / max(time.perf_counter() - start, 1e-9)
+            progress(done, n_rows or done, f"{speed:,.0f} rows per second")
+
+
+def _learning_sample(task: Task, drawn: PartRows, coding: Coding) -> Sample:
+    labels = np.empty(len(coding.labels), dtype=object)
+    labels[:] = coding.labels
+    return make_sample(
+        learning_table(drawn.X) if task.roles.features else None,
+        drawn.y,
+        labels[drawn.group],
+        groups=coding.labels,
+        sample_weight=None if task.roles.weight is None else drawn.weight,
+        missing="keep",
+        binary=task.loss.binary_outcome,
+        declared=task.reading.declared,
+    )
+
+
+def _learned(task: Task, sample: Sample, losses: RowLosses, drawn: PartRows, models: list[FittedLearner]) -> Nuisance:
+    """Learn from the rows drawn, and keep the models; or take their predictions made elsewhere."""
+    if task.roles.nuisance:
+        return external_nuisance(sample, losses.dl, drawn.nuisance)
+    folds = folds_of_rows(task.row_seeds[1], drawn.row, task.how.n_folds)
+    if len(np.unique(folds)) < task.how.n_folds:
+        raise InputError(
+            "group-too-small", f"{len(folds)} rows to learn from are too few for {task.how.n_folds} folds of them."
+        )
+    with progress_bar("Learning the nuisance functions", show=task.options.verbose) as progress:
+        return cross_fit(
+            sample,
+            losses.dl,
+            task.learner,
+            folds=folds,
+            n_jobs=task.options.n_jobs,
+            random_state=task.seeds.learning,
+            progress=progress,
+            models=models,
+        )
+
+
+def _unit(losses: RowLosses) -> float:
+    """Return the power of two next above the largest loss difference."""
+    return float(np.ldexp(1.0, int(np.frexp(np.abs(losses.dl).max())[1])))
+
+
+def _second_pass(task: Task, coding: Coding, models: list[FittedLearner], length: float) -> CellTable:
+    """Predict every row out of fold, and count people who are alike."""
+    with progress_bar("Predicting and counting", show=task.options.verbose) as progress:
+        return _sum(_over_ranges(task, _count, progress, coding, models, length), task.roles)
+
+
+def _count(
+    task: Task, span: Range, progress: Report | None, coding: Coding, models: list[FittedLearner], length: float
+) -> CellTable:
+    """Predict and count a range of the rows."""
+    parts = (coding.coded(rows) for _, rows in _told(task, span, progress, coding.n_rows))
+
+    def tables() -> Iterator[CellTable]:
+        for rows in _blocks(parts, task.block):
+            t = rows.nuisance if task.roles.nuisance else _predictions(task, rows, models)
+            yield count_cells(t, rows.group, rows.y, rows.weight, rows.decisions, length=length)
+
+    return _sum(tables(), task.roles)
+
+
+def _sum(tables: Iterator[CellTable], roles: Roles) -> CellTable:
+    """Add up tables as they come; refuse too many cells."""
+    nobody = np.empty(0, dtype=np.int64)
+    held = [CellTable(np.empty((0, 4 + len(roles.algorithms))), nobody, nobody)]
+    waiting, most = 0, 2**20
+    for table in tables:
+        held.append(table)
+        waiting += len(table)
+        if waiting > most:
+            held = [add_cells(held)]
+            waiting = len(held[0])
+            most = 2 * waiting + 2**20
+            _refuse_many(held[0], roles)
+    total = add_cells(held)
+    _refuse_many(total, roles)
+    return total
+
+
+def _blocks(parts: Iterator[PartRows], size: int) -> Iterator[PartRows]:
+    """Yield blocks of rows with numbers from k size to (k + 1) size, each put together from the parts it lies in."""
+    held: list[PartRows] = []
+    current = -1
+    for rows in parts:
+        number = rows.row // size
+        starts = np.flatnonzero(np.diff(number, prepend=-1))
+        for start, stop in zip(starts, np.append(starts[1:], len(number)), strict=True):
+            if number[start] != current and held:
+                yield join(held)
+                held = []
+            current = number[start]
+            held.append(rows.take(slice(start, stop)))
+    if held:
+        yield join(held)
+
+
+def _predictions(task: Task, rows: PartRows, models: list[FittedLearner]) -> FloatArray:
+    """Return predictions (n, 2) of every row by the model fitted without its fold."""
+    fold, t = folds_of_rows(task.row_seeds[1], rows.row, task.how.n_folds), np.empty((len(rows.row), 2))
+    X = as_declared(rows.X, task.reading.declared) if task.reading.declared else rows.X
+    for k, model in enumerate(models, start=1):
+        own = np.flatnonzero(fold == k)
+        if len(own):
+            t[own] = predict_rows(model, X.iloc[own]).delta_theta
+    return t
+
+
+def _refuse_many(table: CellTable, roles: Roles) -> None:
+    if len(table) <= MOST_CELLS:
+        return
+    columns = {roles.y: 2, "sample_weight" if roles.weight is None else roles.weight: 3}
+    columns |= {f"decisions of {name}": 4 + j for j, name in enumerate(roles.algorithms)}
+    counts = {name: len(np.unique(table.keys[:, j])) for name, j in columns.items()}
+    raise InputError(
+        "rows-needed",
+        f"People who are alike are counted, but there are more than {MOST_CELLS:,} kinds of them ({BINS:,} directions, "
+        f"and different values of {', '.join(f'{name}: {count:,}' for name, count in counts.items())}). Round what has "
+        "many values, ask about fewer algorithms, or analyse some of the rows as a frame.",
+    )
+
+
+def _cell_sample(task: Task, table: CellTable, coding: Coding) -> tuple[Sample, RowLosses]:
+    """Return the cells as a sample, and the losses of their outcomes."""
+    group, y, each = table.keys[:, 1].astype(np.intp), table.keys[:, 2].copy(), table.keys[:, 3]
+    weighted = task.roles.weight is not None
+    if weighted:
+        check_weights(each, group, coding.labels)
+    weight = each * table.counts
+    sample = Sample(
+        y=y,
+        group=group,
+        groups=make_groups(coding.labels, group, weight),
+        weight=weight,
+        X=None,
+        clusters=None,
+        ids=None,
+        dropped=coding.dropped,
+        left_out=coding.left_out,
+        rows=np.arange(len(table)),
+        weighted=weighted,
+        merged=coding.merged,
+        people=table.counts.astype(np.float64),
+    )
+    return sample, row_losses(task.loss, y)

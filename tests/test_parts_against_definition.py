@@ -1,0 +1,298 @@
+"""Rows in parts: samples, folds and counts by plain loops, the same bits from every source, and the fit in memory."""
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.parts import FEATURES, fitted, people, sources
+
+from fairfrontier import FairFrontier, in_parts
+from fairfrontier.data.parts import files
+from fairfrontier.data.parts import sources as kinds
+from fairfrontier.data.parts.drawing import RowSample, folds_of_rows, row_hash
+from fairfrontier.data.parts.rows import PartRows, join
+from fairfrontier.errors import DroppedRowsWarning, InputError
+from fairfrontier.frontier.cells import FINEST, add_cells, bins_of, count_cells
+from fairfrontier.frontier.support import group_means
+from fairfrontier.learning.cross_fitting import as_seed, cross_fit
+from fairfrontier.learning.learners import child_seeds
+
+MASK = 2**64 - 1
+
+
+def mixed(bits):
+    bits = ((bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    bits = ((bits ^ (bits >> 27)) * 0x94D049BB133111EB) & MASK
+    return bits ^ (bits >> 31)
+
+
+def plain_hash(seed, row):
+    a, b = (int(word) for word in seed.generate_state(2, np.uint64))
+    return mixed(mixed((row * 0x9E3779B97F4A7C15 + a) & MASK) ^ b)
+
+
+def bare(row):
+    """Rows that have nothing but their numbers."""
+    n, nothing = len(row), np.zeros((len(row), 0))
+    return PartRows(
+        row,
+        np.zeros(n),
+        np.zeros(n),
+        np.ones(n),
+        nothing,
+        nothing,
+        np.ones(n, dtype=bool),
+        pd.DataFrame(index=range(n)),
+    )
+
+
+def test_hashes_and_folds_are_those_of_plain_integers():
+    seed = np.random.SeedSequence(3)
+    rows = np.array([0, 1, 2, 10**6, 10**12])
+    assert row_hash(seed, rows).tolist() == [plain_hash(seed, int(row)) for row in rows]
+    expected = [1 + ((plain_hash(seed, int(row)) >> 32) * 5 >> 32) for row in rows]
+    assert folds_of_rows(seed, rows, 5).tolist() == expected
+    many = folds_of_rows(seed, np.arange(20_000), 5)
+    assert np.abs(np.bincount(many)[1:] - 4000).max() < 4.0 * np.sqrt(20_000 * 0.16)
+
+
+@pytest.mark.parametrize("size", [1, 7, 60, 500])
+def test_the_sample_has_the_smallest_hashes_whatever_the_parts(size):
+    seed = np.random.SeedSequence(4)
+    expected = sorted(sorted(range(300), key=lambda row: plain_hash(seed, row))[:size])
+    for cuts in ([], [1, 2, 290], [100, 200]):
+        sample = RowSample(size, seed, join)
+        for part in np.split(np.arange(300), cuts):
+            sample.add(bare(part))
+        assert sample.drawn().row.tolist() == expected
+
+
+def test_cells_are_counted_as_in_a_dictionary_whatever_the_parts():
+    rng = np.random.default_rng(0)
+    n = 400
+    t = rng.normal(size=(n, 2))[rng.integers(12, size=n)] * rng.choice([0.0, 1e-12, 0.3, 5.0], (n, 1))
+    group, y, weight = rng.integers(0, 2, n), rng.choice([-0.0, 0.0, 1.0], n), rng.choice([0.5, 2.0], n)
+    decisions = rng.choice([0.0, 1.0], (n, 2))
+    whole = count_cells(t, group, y, weight, decisions, length=2.0)
+    expected = {}
+    for i in range(n):
+        key = (int(bins_of(t[i : i + 1])[0]), group[i], y[i] + 0.0, weight[i], *decisions[i])
+        units = round(float(np.hypot(*t[i])) / (2.0 * FINEST))
+        units = 0 if key[0] < 0 else min(max(units, 1), 2**31)
+        count, length = expected.get(key, (0, 0))
+        expected[key] = (count + 1, length + units)
+    assert [tuple(key) for key in whole.keys.tolist()] == sorted(expected)
+    assert whole.counts.tolist() == [expected[key][0] for key in sorted(expected)]
+    assert whole.lengths.tolist() == [expected[key][1] for key in sorted(expected)]
+    pieces = [
+        count_cells(t[part], group[part], y[part], weight[part], decisions[part], length=2.0)
+        for part in np.array_split(rng.permutation(n), 5)
+    ]
+    again = add_cells(pieces)
+    assert again.keys.tobytes() == whole.keys.tobytes()
+    assert (again.counts == whole.counts).all()
+    assert (again.lengths == whole.lengths).all()
+    for j, direction in enumerate(whole.keys[:, 0]):  # one length for all cells of a direction
+        own = whole.keys[:, 0] == direction
+        people_ = (whole.keys[own, 3] * whole.counts[own]).sum()
+        assert np.isclose(whole.mean_lengths()[j], (whole.keys[own, 3] * whole.lengths[own]).sum() / people_)
+
+
+def test_group_means_of_cells_are_those_of_their_people():
+    rng = np.random.default_rng(1)
+    values, group, each, counts = rng.normal(size=20), np.arange(20) % 2, rng.random(20), rng.integers(1, 9, 20)
+    repeated = np.repeat(np.arange(20), counts)
+    by_person = group_means(values[repeated], group[repeated], each[repeated])
+    by_cell = group_means(values, group, each * counts, counts=counts.astype(float))
+    for one, other in zip(by_person, by_cell, strict=True):
+        assert np.allclose(one, other, rtol=1e-12, atol=1e-15)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return people(1000)
+
+
+@pytest.fixture(scope="module")
+def small_blocks():
+    """Blocks and parts so small that there are several of each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_parts, "BLOCK", 256)
+        patch.setattr(kinds, "PART_ROWS", 300)
+        patch.setattr(files, "PART_ROWS", 300)
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(frame, tmp_path_factory):
+    return sources(frame, tmp_path_factory.mktemp("parts"))
+
+
+@pytest.fixture(scope="module")
+def by_source(folder, small_blocks):
+    fits = {name: fitted(folder[name], learn_rows=500) for name in ("frame", "folder", "lazy frame", "CSV files")}
+    # of others without a learner
+    names = ("frame", "polars frame", "file", "dask frame")
+    return fits, {name: fitted(folder[name], external_nuisance=["t_two", "t_one"]) for name in names}
+
+
+def answers(ff):
+    test, distance = ff.test_lda("in use"), ff.distance_to_fairest("in use")
+    skew = ff.test_group_skew()
+    return [ff.points_.to_numpy(), test.p_value, test.draws, skew.p_value, distance.estimate, *distance.conf_int()]
+
+
+def test_every_source_gives_the_same_bits(by_source):
+    for fits in by_source:
+        for name, ff in fits.items():
+            assert same_cells(fits["frame"], ff), name
+    for one, other in zip(answers(by_source[0]["frame"]), answers(by_source[0]["folder"]), strict=True):
+        assert np.array_equal(one, other)
+
+
+def row_seeds():
+    return child_seeds(child_seeds(as_seed(1), 4)[0], 7)[5:]
+
+
+def test_all_rows_learned_from_give_the_fit_in_memory(frame):
+    ff = fitted(frame, learn_rows=5000)
+    folds = folds_of_rows(row_seeds()[1], np.arange(len(frame)), 2)
+    memory = FairFrontier(
+        learner="factored-logit", folds=folds, n_rep=1, n_boot=99, random_state=1, compress=True, copies="ignore"
+    ).fit(frame[FEATURES], frame["y"], sensitive_features=frame["group"])
+    assert ff.groups_ == memory.groups_
+    assert (ff.n_obs_, ff.sample_.counts) == (memory.n_obs_, memory.sample_.counts)
+    assert np.allclose(ff.nuisance_.predictions, memory.nuisance_.predictions, atol=1e-12)
+    q = np.column_stack([np.cos(np.arange(40.0)), np.sin(np.arange(40.0))])
+    assert np.allclose(ff.support(q), memory.support(q), atol=1e-9)
+    assert np.allclose(ff.support_covariance(q), memory.support_covariance(q), atol=1e-9)
+    assert np.allclose(ff.points_, memory.points_, atol=1e-6)
+    one, other = ff.risks("in use"), memory.risks(frame["in use"])
+    assert np.allclose([one.risk, one.standard_error], [other.risk, other.standard_error], atol=1e-12)
+    one, other = ff.test_lda("in use", method="paper"), memory.test_lda(frame["in use"], method="paper")
+    assert np.isclose(one.statistic, other.statistic)  # that of the robust test depends on draws
+    assert np.isclose(ff.distance_to_fairest("in use").estimate, memory.distance_to_fairest(frame["in use"]).estimate)
+    assert np.allclose(ff.frontier(n_points=20).points, memory.frontier(n_points=20).points, atol=1e-3)
+    one, other = ff.rule("utilitarian"), memory.rule("utilitarian")
+    assert np.allclose(one.decision_function(frame[FEATURES]), other.decision_function(frame[FEATURES]), atol=1e-9)
+    assert ff.test_pareto(decisions="in use").p_value.shape == (1,)
+    assert ff.plot(decisions=["in use"]).get_title() == memory.plot(decisions={"in use": frame["in use"]}).get_title()
+
+
+def test_a_sample_is_learned_from_and_all_rows_are_predicted_out_of_fold(frame, by_source):
+    ff = by_source[0]["folder"]
+    sample_seed, fold_seed = row_seeds()
+    rows = sorted(sorted(range(len(frame)), key=lambda row: plain_hash(sample_seed, row))[:500])
+    assert ff.fit_.whole.y.tolist() == frame["y"].iloc[rows].tolist()
+    folds = folds_of_rows(fold_seed, np.arange(len(frame)), 2)
+    assert ff.nuisance_.folds.tolist() == [folds[rows].tolist()]
+    # without fold k: learned from the rows drawn that are not in it, by the in-memory path with two folds
+    X = frame[FEATURES]
+    t = np.full((len(frame), 2), np.nan)
+    models = []
+    cross_fit(
+        ff.fit_.whole,
+        1.0 - 2.0 * ff.fit_.whole.y,
+        "factored-logit",
+        folds=folds[rows],
+        random_state=ff.fit_.seeds.learning,
+        models=models,
+    )
+    for k, model in enumerate(models, start=1):
+        t[folds == k] = model.predict(X[folds == k]).delta_theta
+    assert np.allclose(t[rows], ff.nuisance_.predictions[0], atol=1e-12)
+    memory = FairFrontier(n_boot=99, random_state=1, compress=True, copies="ignore")
+    memory.fit(X, frame["y"], sensitive_features=frame["group"], external_nuisance=t)
+    assert np.allclose(ff.points_, memory.points_, atol=1e-6)
+
+
+def test_predictions_from_outside_weights_and_chances(frame):
+    ff = fitted(
+        frame,
+        external_nuisance=["t_two", "t_one"],
+        sample_weight="weight",
+        algorithms={"lottery": "chance", "in use": "in use"},
+        learn_rows=500,
+    )
+    t = frame[["t_two", "t_one"]].to_numpy()
+    memory = FairFrontier(n_boot=99, random_state=1, compress=True, copies="ignore").fit(
+        None, frame["y"], sensitive_features=frame["group"], sample_weight=frame["weight"], external_nuisance=t
+    )
+    assert np.allclose(ff.points_, memory.points_, atol=1e-6)
+    assert np.allclose(ff.sample_.groups.shares, memory.sample_.groups.shares, atol=1e-14)
+    q = [[-1.0, -0.5], [-0.2, -1.0]]
+    assert np.allclose(ff.support_covariance(q), memory.support_covariance(q), atol=1e-9)
+    assert np.allclose(ff.risks("lottery").standard_error, memory.risks(frame["chance"]).standard_error, atol=1e-12)
+    both = ff.test_lda(randomised=True)
+    assert list(both) == ["lottery", "in use"]
+    assert ff.test_lda(["in use"])["in use"].statistic == both["in use"].statistic
+    assert ff.nuisance_.external
+    assert "predictions supplied from outside" in ff.summary()
+
+
+def test_groups_labels_and_gaps_are_read_as_in_memory(frame, tmp_path):
+    changed = frame.assign(
+        group=np.where(
+            np.arange(len(frame)) % 7 == 0, "three", np.where(frame.index % 11 == 0, "four", frame["group"])
+        ),
+        y=np.where(frame["y"] == 1, "yes", "no"),
+    )
+    changed.loc[[3, 600, 999], "group"] = None
+    changed.loc[[4, 5, 900], "y"] = None
+    options = {"groups": ("two", "rest"), "merge": {"rest": ["one", "four"]}, "positive": "yes", "missing": "drop"}
+    changed.to_parquet(tmp_path / "rows.parquet")  # with its row labels, which are no covariate
+    with pytest.warns(DroppedRowsWarning):
+        ff = fitted(tmp_path / "rows.parquet", features=["x1"], **options)
+    memory = FairFrontier(learner="factored-logit", n_folds=2, n_rep=1, random_state=1, copies="ignore", **options)
+    with pytest.warns(DroppedRowsWarning):
+        memory.fit(changed[["x1"]], changed["y"], sensitive_features=changed["group"])
+    one, other = ff.sample_, memory.sample_
+    for name in ("counts", "left_out", "merged", "n_given"):
+        assert getattr(one, name) == getattr(other, name), name
+    assert one.dropped == other.dropped
+    assert ff.outcome_labels_.tolist() == memory.outcome_labels_.tolist() == ["no", "yes"]
+    assert ff.fit_.counted.n_rows == len(frame)
+
+
+def same_cells(one, other):
+    """Whether two fits have the same cells and the same models, to the bit."""
+    cells, own = (ff.fit_.plane().function.scores for ff in (one, other))
+    columns = ("l0", "dl", "t", "group", "weight", "counts")
+    alike = [getattr(own, column).tobytes() == getattr(cells, column).tobytes() for column in columns]
+    return all(alike) and one.nuisance_ == other.nuisance_ and one.diagnostics_ == other.diagnostics_
+
+
+def test_ranges_of_the_rows_on_workers_give_the_same_bits(by_source, folder):
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+        ff = fitted(folder["folder"], learn_rows=500, client=client)
+        with pytest.raises(InputError, match="decisions of 'x1'"):
+            fitted(folder["folder"], algorithms=["x1"], features=["x2"], client=client)
+    assert same_cells(by_source[0]["frame"], ff)
+
+
+def die_once(frame, flag):
+    """Return a partition; who comes to the last one in the second pass is killed, once."""
+    if len(frame) and frame.index[-1] == 999:
+        with Path(flag).open("a") as file:
+            file.write("x")
+        if Path(flag).stat().st_size == 4:  # its size is asked for once, and two ranges of every pass have rows of it
+            os.kill(os.getpid(), signal.SIGKILL)
+    return frame
+
+
+@pytest.mark.slow
+def test_a_cluster_of_processes_survives_that_a_worker_is_killed(by_source, folder, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        frame = folder["dask frame"]
+        mortal = frame.map_partitions(die_once, str(tmp_path / "died"), meta=frame._meta)
+        pids = set(client.run(os.getpid).values())
+        survived = fitted(mortal, learn_rows=500, client=client)
+        assert len((tmp_path / "died").read_text()) >= 6
+        assert set(client.run(os.getpid).values()) != pids
+    assert same_cells(by_source[0]["frame"], survived)

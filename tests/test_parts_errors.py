@@ -1,0 +1,194 @@
+"""Rows in parts that cannot be read or used: each error names the part, or what to do instead."""
+
+import tracemalloc
+
+import numpy as np
+import polars as pl
+import pytest
+from support.parts import fitted, people, write_parts
+
+from fairfrontier import FairFrontier, in_parts
+from fairfrontier.data.parts import rows as part_rows
+from fairfrontier.data.parts.sources import Part
+from fairfrontier.errors import InputError
+
+T = ["t_two", "t_one"]
+
+
+class Nobody:
+    """A client that is never asked to do anything."""
+
+    submit = cancel = None
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return people(400)
+
+
+@pytest.fixture
+def folder(frame, tmp_path):
+    return write_parts(frame, tmp_path / "rows", [150, 100, 150])
+
+
+def test_folders_with_columns_in_their_names(frame, tmp_path):
+    for label, own in frame.groupby("group"):
+        (tmp_path / f"group={label}").mkdir()
+        own.drop(columns="group").to_parquet(tmp_path / f"group={label}" / "0.parquet", index=False)
+    ff = fitted(tmp_path, external_nuisance=T)  # every part has one group only
+    whole = fitted(frame.sort_values("group", kind="stable"), external_nuisance=T)
+    assert ff.points_.equals(whole.points_)
+
+
+def test_a_value_that_cannot_be_used_names_its_part(frame, folder):
+    for column, value, said, code in (
+        ("in use", 2, "decisions of 'in use'", "bad-decisions"),
+        ("in use", np.nan, "decisions of 'in use'", "bad-decisions"),
+        ("weight", -1.0, "negative", "bad-weights"),
+        ("t_one", np.nan, "The column 't_one' has 1 values that are missing", "bad-nuisance"),
+    ):
+        changed = frame.iloc[150:250].astype({column: float})
+        changed.loc[200, column] = value
+        changed.to_parquet(folder / "1.parquet", index=False)
+        with pytest.raises(InputError, match=rf"1\.parquet: .*{said}") as caught:
+            fitted(folder, external_nuisance=T, sample_weight="weight")
+        assert caught.value.code == code
+    changed = frame.iloc[150:250].assign(x1=np.inf)
+    changed.to_parquet(folder / "1.parquet", index=False)
+    with pytest.raises(InputError, match=r"1\.parquet: Infinite values in X\['x1'\]"):
+        fitted(folder)
+
+
+def test_outcomes_groups_and_gaps_of_all_parts_together(frame, folder):
+    gaps = frame.iloc[150:250].copy()
+    gaps.loc[200, "group"] = None
+    gaps.to_parquet(folder / "1.parquet", index=False)
+    with pytest.raises(
+        InputError, match=r"Missing values in 1 of 400 rows \(by group: None: 1\), the first in .*1\.par"
+    ):
+        fitted(folder, external_nuisance=T)
+    for changed, options, code in (
+        (frame.assign(y=1), {}, "constant-outcome"),
+        (frame.assign(y=frame["y"] + 1), {}, "outcome-not-binary"),
+        (frame.assign(group="one"), {}, "one-group"),
+        (frame.assign(group=frame["x1"].round()), {}, "too-many-groups"),
+        (frame, {"groups": ("one", "none")}, "unknown-group"),
+        (frame.assign(y=frame["x1"]), {"loss": "squared", "limit": 100}, "rows-needed"),
+        (frame.iloc[:0], {}, "empty-data"),
+        (frame, {"missing": "no"}, "bad-option"),
+        (frame.assign(weight=0.0), {"sample_weight": "weight"}, "bad-weights"),
+    ):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(part_rows, "MOST_OUTCOMES", options.pop("limit", 10_000))
+            with pytest.raises(InputError) as caught:
+                fitted(changed, external_nuisance=T, **options)
+        assert caught.value.code == code
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_parts, "MOST_CELLS", 50)
+        with pytest.raises(InputError, match=r"more than 50 kinds of them .*y: 2, .*decisions of in use: 2"):
+            fitted(frame, external_nuisance=T)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"y": "yy"}, "y names the column 'yy', which is not there. Did you mean 'y'"),
+        ({"sensitive_features": ["group", "sex"]}, "sensitive_features names the column 'sex'"),
+        ({"sensitive_features": None}, "must name the column of the groups"),
+        ({"sample_weight": np.ones(400)}, "sample_weight must name columns, too"),
+        ({"algorithms": {"a": [0, 1]}}, "algorithms must name columns, too"),
+        ({"features": []}, "no column left to learn from"),
+        ({"categorical": ["group"]}, "categorical names 'group', which is no covariate"),
+        ({"clusters": "code"}, "does not go with `clusters`"),
+        ({"n_rep": 2, "jitter": 0.1}, "does not go with n_rep=2 and jitter=0.1"),
+        ({"folds": "sequential"}, "does not go with `folds`"),
+        ({"rules": "group-aware"}, "does not go with rules='group-aware'"),
+        ({"accuracy": "overall"}, "does not go with .*overall"),
+        ({"compress": False}, "does not go with compress=False"),
+        ({"copies": "keep-together"}, "does not go with copies='keep-together'"),
+        ({"learn_rows": 10}, "learn_rows must be an integer of at least 100"),
+        ({"n_folds": 1}, "n_folds must be an integer of at least 2"),
+        ({"external_nuisance": ["t_one"]}, r"must have shape \(400, 2\)"),
+        ({"client": "local"}, "client must be a dask.distributed Client, not str"),
+        ({"client": Nobody()}, "Parquet files, an Arrow dataset or a dask DataFrame, not of the frame"),
+    ],
+)
+def test_options_that_rows_in_parts_do_not_take(frame, options, said):
+    with pytest.raises(InputError, match=said):
+        fitted(frame, **options)
+
+
+def test_names_of_columns_need_rows_in_parts(frame):
+    with pytest.raises(InputError, match="where y names a column, too"):
+        FairFrontier().fit(frame[["x1"]], frame["y"], sensitive_features=frame["group"], algorithms=["in use"])
+
+
+def test_what_needs_the_rows_says_so(frame):
+    ff = fitted(frame, external_nuisance=T, algorithms={"in use": "in use", "lottery": "chance"})
+    column = frame["in use"]
+    for ask in (
+        lambda: ff.alternatives("in use"),
+        lambda: ff.usual_figures("in use"),
+        lambda: ff.cost_of_ban(),
+        lambda: ff.feasible_set(),
+        lambda: ff.feasible_set(capacity=0.1),
+        lambda: ff.frontier(capacity=0.1),
+        lambda: ff.test_lda("in use", capacity=0.1),
+        lambda: ff.report("report.html", ["in use"]),
+        lambda: ff.test_lda(column),
+        lambda: ff.risks(column),
+    ):
+        with pytest.raises(InputError, match="read in parts and counted") as caught:
+            ask()
+        assert caught.value.code == "rows-needed"
+    for decisions, options, said in (
+        ("other", {}, "There is no algorithm 'other': 'in use', 'lottery' were named"),
+        ([], {}, "no algorithm to ask about"),
+        (["in use", "in use"], {}, "different names"),
+        ("lottery", {}, "strictly between 0 and 1"),
+        ("lottery", {"threshold": 0.5}, "`threshold` needs the rows"),
+    ):
+        with pytest.raises(InputError, match=said):
+            ff.test_lda(decisions, **options)
+    assert ff.test_lda("in use").learner_check is None
+    assert ff.test_lda(risks=[0.4, 0.4]).p_value > 0.0
+    text = ff.summary(ban=True)
+    assert "400 rows read from the frame" in text
+    assert "What a ban costs needs the rows" in text
+
+
+class Generated:
+    """Rows that nobody stores: every part is made when it is asked for."""
+
+    name, starts = "the generator", None
+    columns = ("y", "group", "in use", "t_two", "t_one")
+
+    def __init__(self, n_parts, size):
+        self.n_parts, self.size, self.n_rows = n_parts, size, n_parts * size
+
+    def parts(self, columns, start=0, stop=None):
+        for k in range(self.n_parts):
+            rng = np.random.default_rng(k)
+            t = np.random.default_rng(99).normal(size=(30, 2))[rng.integers(30, size=self.size)]
+            y, one, decided = rng.integers(0, 2, (3, self.size))
+            values = {
+                "y": y,
+                "group": np.where(one, "one", "two"),
+                "in use": decided,
+                "t_two": t[:, 0],
+                "t_one": t[:, 1],
+            }
+            yield Part(f"part {k}", pl.DataFrame(values).select(columns), k * self.size)
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")  # the predictions are noise
+def test_memory_does_not_grow_with_the_rows(monkeypatch):
+    monkeypatch.setattr(in_parts, "BLOCK", 2000)
+    peaks = []
+    for n_parts in (3, 3, 12):  # the first one also pays for what is loaded and kept
+        tracemalloc.start()
+        ff = fitted(Generated(n_parts, 2000), external_nuisance=T, learn_rows=1000)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert ff.n_obs_ == 2000 * n_parts
+    assert peaks[2] < 1.25 * peaks[1]

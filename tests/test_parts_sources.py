@@ -1,0 +1,116 @@
+"""Sources of rows in parts: what cannot be read is named, and types hold the values of all parts."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+from support.parts import people, sources, write_parts
+
+from fairfrontier.data.parts.sources import rows_in_parts
+from fairfrontier.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return people(400)
+
+
+@pytest.fixture
+def folder(frame, tmp_path):
+    return write_parts(frame, tmp_path / "rows", [150, 100, 150])
+
+
+def everything(source):
+    """Read all parts of a source."""
+    rows = rows_in_parts(source)
+    return sum(len(part.frame) for part in rows.parts(rows.columns))
+
+
+def test_a_part_that_cannot_be_read_is_named(folder):
+    whole = (folder / "1.parquet").read_bytes()
+    (folder / "1.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=r"1\.parquet cannot be read") as caught:
+        everything(folder)
+    assert caught.value.code == "bad-file"
+    # the end of the file, where its schema is, in order: what is wrong shows only when rows are read
+    (folder / "1.parquet").write_bytes(whole[:4] + b"\xff" * 3000 + whole[3004:])
+    with pytest.raises(InputError, match=r"1\.parquet cannot be read"):
+        everything(folder)
+    (folder / "0.parquet").write_bytes(b"PAR1")  # the first one is looked at first
+    with pytest.raises(InputError, match=r"0\.parquet cannot be read"):
+        everything(folder)
+
+
+def test_other_columns_and_other_types_are_named(frame, folder):
+    for changed, said in (
+        (frame.drop(columns="x1"), r"1\.parquet lacks 'x1', unlike the parts before it"),
+        (frame.assign(more=1), r"1\.parquet also has 'more'"),
+        (frame.assign(x1=frame["x1"].astype(str)), r"1\.parquet: the column 'x1' has the type .*string, and double in"),
+    ):
+        changed.to_parquet(folder / "1.parquet", index=False)
+        with pytest.raises(InputError, match=said):
+            rows_in_parts(folder)
+    frame[["x1"]].to_csv(folder.parent / "0.csv", index=False)
+    frame[["x2"]].to_csv(folder.parent / "1.csv", index=False)
+    with pytest.raises(InputError, match=r"1\.csv lacks 'x1' and also has 'x2'"):
+        rows_in_parts(str(folder.parent / "*.csv"))
+    (folder.parent / "0.csv").write_text("a,a\n1,2\n")
+    with pytest.raises(InputError, match=r"0\.csv has columns of the same name: 'a'"):
+        rows_in_parts(folder.parent / "0.csv")
+
+
+def test_integers_and_decimal_numbers_in_different_parts_are_numbers(tmp_path):
+    for k, values in enumerate(([1, 2], [0.5, None], [None, None])):
+        pd.DataFrame({"x": pd.Series(values, dtype=None if k < 2 else "float")}).to_parquet(tmp_path / f"{k}.parquet")
+        pd.DataFrame({"x": values, "text": ["1", ["b", "01", "c"][k]]}).to_csv(tmp_path / f"{k}.csv", index=False)
+    for pattern in ("*.parquet", "*.csv"):
+        rows = rows_in_parts(str(tmp_path / pattern))
+        assert rows.n_rows == 6
+        read = pd.concat([pl.DataFrame(part.frame).to_pandas() for part in rows.parts(rows.columns)])
+        assert read["x"].dropna().tolist() == [1.0, 2.0, 0.5]
+        assert read["x"].dtype == np.float64
+    assert read["text"].tolist() == ["1", "b", "1", "01", "1", "c"]  # text as it is written
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("nowhere/*.parquet", "There is no file 'nowhere/\\*.parquet'"),
+        (np.zeros((5, 2)), "come from a path .* got ndarray"),
+        ([1, 2], "got list"),
+    ],
+)
+def test_sources_that_are_none(source, said):
+    with pytest.raises(InputError, match=said):
+        rows_in_parts(source)
+
+
+def test_files_of_other_kinds(tmp_path):
+    (tmp_path / "a.xlsx").write_text("no")
+    with pytest.raises(InputError, match=r"read from Parquet files .* found '\.xlsx'"):
+        rows_in_parts(tmp_path / "a.xlsx")
+    with pytest.raises(InputError, match="There is no file"):
+        rows_in_parts(tmp_path)
+    (tmp_path / "a.csv").write_text("")
+    with pytest.raises(InputError, match=r"a\.csv cannot be read"):
+        rows_in_parts(tmp_path / "a.csv")
+    with pytest.raises(InputError, match="the lazy frame cannot be read"):
+        everything(pl.scan_parquet(tmp_path / "missing.parquet"))
+    broken = pl.LazyFrame({"x": ["a"]}).select(pl.col("x").cast(pl.Int64))
+    with pytest.raises(InputError, match="the lazy frame cannot be read"):
+        everything(broken)
+    empty = pyarrow.dataset.dataset([], schema=pa.schema([("x", pa.int64())]))
+    with pytest.raises(InputError, match="has no parts"):
+        rows_in_parts(empty)
+
+
+def test_every_kind_of_source_has_the_same_rows(frame, tmp_path):
+    for name, source in sources(frame, tmp_path).items():
+        rows = rows_in_parts(source)
+        assert sorted(rows.columns) == sorted(frame.columns), name
+        assert rows.n_rows in (None, len(frame)), name
+        read = pd.concat([pl.DataFrame(part.frame).to_pandas() for part in rows.parts(["y", "x1"])])
+        assert list(read.columns) == ["y", "x1"], name
+        assert read["x1"].tolist() == frame["x1"].tolist(), name
