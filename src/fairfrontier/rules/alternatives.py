@@ -248,7 +248,7 @@ class Alternatives(ExplainedResult):
                 "The rule that is best for every group does not lower all risks and the "
                 f"{self.width} by the estimates. This does not prove that there is no alternative."
             )
-        found = self.test.witness is not None
+        found = self.test.witness is not None and self.test.witness.changed is not None
         lines.append(
             "Other alternatives among rules that see the group change decisions about one group and leave all else as "
             f"now{'; `test.witness` is one' if found else ''}. They are not listed here."

@@ -21,7 +21,7 @@ from ...frontier.criteria import STILL, CriteriaRows
 from ...frontier.fan import Aims
 from ...frontier.fan import by_group as risks_by_group
 from ...frontier.rule_values import RuleValuer, slacks
-from ..aware.groups import GroupTest
+from ..aware.groups import GroupTest, decided_alone
 from .cells import Cells, Refinement, cut_cells
 from .forms import direction_forms, draw_largest, standing_of
 from .menu import group_menu, menu_of
@@ -49,8 +49,9 @@ class JointEvidence(Result):
     each group or one overall. ``best_p_value`` (A,): that the algorithm is no better for a group than the learner's
     best rule for it.
     ``aims``: what must not get worse, by positions of criteria.
-    ``by_group``: among rules that see the group, the tests of single groups, on which the p-value then rests; the
-    ``witness`` then changes decisions about the group that decides, and ``weights`` are those of that group.
+    ``by_group``: among rules that see the group, the tests of single groups; ``together_p_value`` is then that of the
+    test over the fan, and the p-value the smallest of all after Holm's adjustment. If a group decides, the ``witness``
+    changes decisions about it, and ``weights`` are those of that group.
     """
 
     risk: FloatArray
@@ -74,6 +75,12 @@ class JointEvidence(Result):
     witness: JointWitness | None
     aims: Aims
     by_group: tuple[GroupTest, ...] = ()
+    together_p_value: float | None = None
+
+    @property
+    def changes_one(self) -> bool:
+        """Whether the test of a single group decides, so that an alternative changes decisions about it alone."""
+        return decided_alone(self.by_group, self.together_p_value)
 
     @property
     def heading(self) -> str:
@@ -99,7 +106,9 @@ class JointEvidence(Result):
         """Return plain numbers and text for JSON, with the witness and what bounds gains."""
         names = ("feasibility_t", "best_p_value", "gain", "gain_error", "gain_weights", "finished", "witness")
         more: dict[str, object] = {name: getattr(self, name) for name in names}
-        return plain_items(self._facts() | more | {"by_group": list(self.by_group)})
+        return plain_items(
+            self._facts() | more | {"by_group": list(self.by_group), "together_p_value": self.together_p_value}
+        )
 
     @property
     def measure(self) -> FloatArray:
