@@ -1,5 +1,6 @@
 """What a ban of the group costs: both sides, their draws and joint intervals against transcriptions and theory."""
 
+from dataclasses import replace
 from math import acos, pi, sqrt
 
 import matplotlib.pyplot as plt
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
+from support import ban_study
 from support.plain import unit_weights
 from support.populations import discrete_population
 from support.quick import QUICK
@@ -126,19 +128,54 @@ def test_a_population_pays_what_theory_says(seed):
     assert seeing.risks[names.index("fairest"), worse] == pytest.approx(seeing.risks[0, worse], abs=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")
 def test_a_learner_without_factors_is_fitted_once_more_on_the_same_folds():
-    options = OPTIONS | {"learner": LogisticRegression(), "learner_params": None}
+    options = OPTIONS | {"learner": LogisticRegression(), "learner_params": None, "missing": "drop"}
+    unknown = np.where(np.arange(len(y)) % 50 == 0, np.nan, y)  # rows that are dropped have no folds
     found = [
-        FairFrontier(**options, rules=rules).fit(X, y, sensitive_features=group).cost_of_ban()
+        FairFrontier(**options, rules=rules).fit(X, unknown, sensitive_features=group).cost_of_ban()
         for rules in ("group-blind", "group-aware")
     ]
     np.testing.assert_allclose(found[0].cost, found[1].cost, atol=1e-12)
 
 
-def test_three_groups():
+def test_a_pair_of_groups_pays_the_same_by_either_kind_of_fit(three):
+    """Among two of three groups P(g | x) is that among all, over that of either of them."""
+    blind, aware = three
+    pair, other = blind.pair(2, 0), aware.pair(2, 0)
+    np.testing.assert_allclose(other.cost_of_ban().cost, pair.cost_of_ban().cost, atol=1e-12)
+    assert other.test_group_skew().p_value == pair.test_group_skew().p_value
+    assert "What a ban adds" in other.summary()
+    chance = other.nuisance_.group_probabilities
+    np.testing.assert_allclose(chance.sum(axis=2), 1.0)
+
+
+def test_nothing_is_called_shown_of_a_learner_that_cannot_see_the_group():
+    """The group does not matter, but the logistic P(g | x) is wrong: rules without it do worse, a ban costs nothing."""
+    for replication in range(2):
+        found = ban_study.ban_of("hidden", 800, replication)
+        assert (found.intervals[:, :, 0] > 0.0).any()
+        assert found.doubts
+        for words in (found.remarks()[0], " ".join(found.in_brief())):
+            assert "is not shown: " in words
+            assert "are shown to do worse" not in words
+    sure = replace(found, doubts=())
+    assert "Rules learned without the group are shown to do worse" in sure.remarks()[0]
+    assert any("regret" in line for line in sure.in_brief())
+    nothing = replace(sure, seeing=sure.without + 1.0)
+    assert "not shown to do worse here" in nothing.remarks()[0]
+
+
+@pytest.fixture(scope="module")
+def three():
+    """Fits of three groups for both kinds of rules."""
     three = group * (1 + np.arange(len(y)) % 2)
-    found = FairFrontier(**OPTIONS).fit(X, y, sensitive_features=three).cost_of_ban()
+    kinds = ("group-blind", "group-aware")
+    return [FairFrontier(**OPTIONS, rules=rules).fit(X, y, sensitive_features=three) for rules in kinds]
+
+
+def test_three_groups(three):
+    found = three[0].cost_of_ban()
     assert found.names == ("best for 2", "best for 1", "best for 0", "utilitarian", "population", "rawlsian", "fairest")
     assert found.cost.shape == (7, 3)
     np.testing.assert_allclose(np.diag(found.cost[:3]), 0.0, atol=1e-12)
@@ -172,7 +209,7 @@ def programme(risk, change, weights, aim):
 
 
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.MarginWarning")
-@pytest.mark.parametrize("n_groups", [3, 4])
+@pytest.mark.parametrize("n_groups", [2, 3, 4])
 @pytest.mark.parametrize("seed", range(3))
 def test_rawlsian_and_fairest_points_of_several_groups_against_programmes(n_groups, seed):
     """Predictions are the means of the sample's own cells, so that what is best by them is best by outcomes."""
@@ -237,17 +274,17 @@ def test_a_summary_has_both_answers_where_they_are_quick(ff, cost, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
-def test_a_summary_makes_no_second_fit_unless_asked(ff):
+def test_a_summary_makes_no_second_fit_unless_asked(ff, three):
     other = FairFrontier(**OPTIONS | {"learner": LogisticRegression(), "learner_params": None})
     other.fit(X, y, sensitive_features=group)
     assert "takes a second fit of the learner" in other.summary()
     assert other.cost_of_ban().in_brief()[1] in other.summary(ban=True)
     outside = FairFrontier(**OPTIONS).fit(X, y, sensitive_features=group, external_nuisance=ff.nuisance_.predictions[0])
     assert "from predictions supplied from outside: fit with a learner" in outside.summary()
-    three = FairFrontier(**OPTIONS).fit(X, y, sensitive_features=group * (1 + np.arange(len(y)) % 2))
-    assert "The test of group skew is one of two groups: see `pair`." in three.summary()
-    assert three.cost_of_ban().in_brief()[2] in three.summary()
-    assert "Left out as asked: `cost_of_ban()`" in three.summary(ban=False)
+    blind = three[0]
+    assert "The test of group skew is one of two groups: see `pair`." in blind.summary()
+    assert blind.cost_of_ban().in_brief()[2] in blind.summary()
+    assert "Left out as asked: `cost_of_ban()`" in blind.summary(ban=False)
 
 
 def test_predictions_from_outside_have_one_side_only(ff):

@@ -174,5 +174,5 @@ def test_too_few_draws_count_the_groups():
         population = discrete_population(0, n_groups=n_groups)
         ff = population.fit(FairFrontier(rules="group-aware", n_boot=99, random_state=0), population.within)
         several = {"all": np.ones(len(population.y)), "none": np.zeros(len(population.y)), "best": population.y}
-        with pytest.warns(FewDrawsWarning, match=f"99 draws are too few for {3 * n_groups} tests"):
+        with pytest.warns(FewDrawsWarning, match=f"99 draws are too few for {3 * (n_groups + 1)} tests"):
             ff.test_lda(several)

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from fairlearn.postprocessing import ThresholdOptimizer
+from scipy import stats
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from support.quick import FEW
 from support.shared import shared_path
@@ -13,7 +15,7 @@ from fairfrontier.audit.plan import make_plan
 from fairfrontier.audit.request import AuditRequest
 from fairfrontier.audit.run import fit_variant, run_audit, variants
 from fairfrontier.audit.table import TableFile
-from fairfrontier.data.behaviour import group_specific
+from fairfrontier.data.behaviour import apart, group_specific
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.errors import InputError
 
@@ -61,6 +63,59 @@ def test_the_same_covariates_with_another_decision_by_group_are_noticed():
     assert group_specific(blind, X, group, LABELS) is None
     noisy = np.where(rng.random(300) < 0.1, 1.0 - seen, seen)  # people alike differ within a group, too
     assert group_specific(noisy, X, group, LABELS) is None
+
+
+def test_a_threshold_that_serves_all_groups_explains_decisions_without_the_group():
+    X, group, _ = people()
+    score = X["score"] + 0.8 * group
+    rank = score.groupby(group).rank(pct=True)  # monotone in the score within groups, and not between them
+    common = (score > 0.4).to_numpy(dtype=float)
+    for columns in ({"score": score, "rank": rank}, {"rank": rank, "score": score}):
+        assert group_specific(common, pd.DataFrame(columns), group, LABELS) is None
+    assert "'rank'" in group_specific(common, pd.DataFrame({"rank": rank}), group, LABELS)
+
+
+def test_lotteries_near_thresholds_by_group_are_noticed():
+    X, group, rng = people(1500)
+    low = np.where(group == 0, 0.0, 0.6)
+    between = (X["score"] > low) & (X["score"] < low + 0.3)
+    decisions = np.where(between, rng.random(1500) < 0.5, X["score"] > low).astype(float)
+    words = group_specific(decisions, X, group, LABELS)
+    assert "near the threshold group a is selected more often" in words
+    assert "about the same 'score'" in words
+    # the same lottery for both groups, and a column that goes with the group and decides in its place
+    alike = np.where((X["score"] > 0.2) & (X["score"] < 0.5), rng.random(1500) < 0.5, X["score"] > 0.2).astype(float)
+    assert group_specific(alike, X, group, LABELS) is None
+    proxy = X.assign(other=X["other"] - 2.0 * group)
+    explained = (proxy["score"] + 0.3 * proxy["other"] > 0.0).to_numpy(dtype=float)
+    assert group_specific(explained, proxy, group, LABELS) is None
+    assert group_specific(explained, proxy[["score"]], group, LABELS) is not None
+
+
+def test_neighbours_are_compared_as_mantel_and_haenszel_do():
+    rng = np.random.default_rng(3)
+    selected, own, stratum = rng.random(60) < 0.4, rng.random(60) < 0.5, np.arange(60) // 20
+    excess, variance = 0.0, 0.0
+    for k in range(3):
+        s, m = selected[stratum == k], own[stratum == k]
+        law = stats.hypergeom(20, s.sum(), m.sum())
+        excess, variance = excess + (s & m).sum() - law.mean(), variance + law.var()
+    assert apart(selected, own, stratum) == pytest.approx(excess / np.sqrt(variance))
+
+
+def test_the_threshold_optimizer_is_noticed_where_its_thresholds_differ():
+    rng, n = np.random.default_rng(0), 1600
+    group = rng.integers(0, 2, n)
+    X = pd.DataFrame({"a": rng.normal(size=n) + 0.6 * group, "b": rng.normal(size=n)})
+    y = (rng.random(n) < expit(1.5 * X["a"] + X["b"] - 0.5)).to_numpy(dtype=int)
+    decisions, half = optimised(X, y, group), np.arange(n) < n // 2
+    score = LogisticRegression().fit(X[half], y[half]).predict_proba(X)[:, 1]
+    table = X.assign(score=score, sex=np.array(["f", "m"])[group], decision=decisions)[~half].reset_index(drop=True)
+    table["class-label"] = y[~half]
+    plan = planned(table, decision="decision")
+    assert plan.rules == "group-aware"
+    assert "near the threshold" in " ".join(plan.lines())
+    assert planned(table, decision="decision", exclude=("score",)).rules == "group-blind"  # without its score it is not
 
 
 def generated():

@@ -1,21 +1,26 @@
 """Alternatives among rules that see the group: tests of single groups against transcriptions, verdicts, witness."""
 
 import html
+import json
 import re
 
 import numpy as np
 import pytest
+from scipy import stats
 from support.plain import unit_weights
 from support.quick import FEW
 
 from fairfrontier import FairFrontier
 from fairfrontier.bootstrap.means import draw_group_means
 from fairfrontier.datasets import make_liu_molinari
-from fairfrontier.errors import InputError
+from fairfrontier.errors import CapacityWarning, InputError
 from fairfrontier.frontier.fan import range_fan, reference_fan
+from fairfrontier.inference.aware.few_rows import above_other, above_zero, sampled
 from fairfrontier.inference.aware.groups import smallest_elsewhere
+from fairfrontier.inference.aware.own_rules import own_rules
 from fairfrontier.inference.fan.menu import smallest_slacks
 from fairfrontier.inference.fan.witness import known_slacks, width_floors
+from fairfrontier.inference.lda.evidence import lda_evidence
 from fairfrontier.inference.p_values import p_value
 
 X, y, group = make_liu_molinari(1200, design="skewed", random_state=5)
@@ -76,14 +81,28 @@ def test_each_group_is_tested_as_written(ff):
         above = np.array([mean(loss, label, w) - mean(loss, other, w) for w in random])
         p_gain = (1 + np.sum(gains - gain >= gain - 1e-12)) / (1 + N_BOOT)
         p_above = (1 + np.sum(above - excess >= excess - 1e-12)) / (1 + N_BOOT)
+        # the sign test of the rows that change, and Fisher's test of errors in both groups
+        better, worse = ((loss - best)[group == label] == 1.0).sum(), ((loss - best)[group == label] == -1.0).sum()
+        p_gain = max(p_gain, stats.binom.sf(better - 1, better + worse, 0.5))
+        errors = [[(loss[group == g] == v).sum() for v in (1.0, 0.0)] for g in (label, other)]
+        p_above = max(p_above, stats.fisher_exact(errors, "greater").pvalue)
+        assert found.changed == better + worse
         assert found.gain == pytest.approx(gain, abs=1e-12)
         assert found.excess == pytest.approx(excess, abs=1e-12)
         assert found.p_value_gain == pytest.approx(p_gain)
-        assert found.p_value_excess == pytest.approx(p_above)
+        assert found.p_value_excess == pytest.approx(p_above, rel=1e-5)
+        assert found.gain_error == pytest.approx(gains.std())
+        assert found.above == f"that of group {other}"
         p_values.append(max(p_gain, p_above))
-    smallest, largest = sorted(p_values)
-    assert test.p_value == pytest.approx(min(1.0, 2 * smallest))
-    assert sorted(t.p_value_adjusted for t in test.by_group)[1] == pytest.approx(min(1.0, max(2 * smallest, largest)))
+    context, losses = ff.fit_.context_with(decisions[None].astype(float))
+    over_directions = lda_evidence(context, losses, np.empty((0, 2)), method="robust")[0].p_value
+    together = max(over_directions, *(found.p_value_gain for found in test.by_group))
+    assert test.evidence.together_p_value == pytest.approx(together)
+    smallest, middle, _ = sorted([*p_values, together])
+    assert test.p_value == pytest.approx(min(1.0, 3 * smallest), rel=1e-5)
+    adjusted = sorted(t.p_value_adjusted for t in test.by_group)
+    assert adjusted[0] == pytest.approx(test.p_value)
+    assert adjusted[1] in (pytest.approx(1.0), pytest.approx(max(3 * smallest, 2 * middle)))
 
 
 def test_an_improvement_of_the_group_worse_off_is_shown(ff):
@@ -133,15 +152,129 @@ def test_nothing_is_shown_where_only_the_better_off_group_can_be_improved(ff):
 
 
 def test_fixed_risks_capacity_and_other_methods(ff):
-    test = ff.test_lda(risks=[0.2, 0.45])
+    best = ff.points_.iloc[0, :2].to_numpy()
+    worse = int(np.argmax(best))
+    test = ff.test_lda(risks=np.where(np.arange(2) == worse, best + 0.2, best))
     assert len(test.by_group) == 2
+    assert test.verdict == "lda-shown"
+    assert test.witness.changed == ff.groups_[worse]
+    assert test.witness.selection_rate is None  # only the risks of the algorithm are known
+    assert test.witness.selection_ratio is None
+    assert not any("selects" in line for line in test.sentences())
+    json.loads(test.to_json())
     decisions, _ = better_off_optimal(ff)
-    capped = ff.test_lda(decisions, capacity=0.9)
-    assert capped.by_group == ()
-    assert capped.rules == "group-aware"
     for method in ("sharp", "paper"):
         with pytest.raises(InputError, match="flat edges"):
             ff.test_lda(decisions, method=method)
+
+
+def test_a_capacity_does_not_hide_one_group(ff):
+    """The rule for a group then selects as many of it as the algorithm does, those with the largest predicted gain."""
+    decisions, worse = better_off_optimal(ff)
+    capped = ff.test_lda(decisions, capacity=0.9)
+    assert capped.verdict == "lda-shown"
+    assert capped.witness.changed == worse
+    assert capped.rules == "group-aware"
+    t = ff.nuisance_.predictions[0][np.arange(len(y)), 1 - group]
+    chances = own_rules(ff.fit_, decisions.astype(float)).chances
+    for label in (0, 1):
+        own = np.flatnonzero(group == label)
+        wanted = own[np.argsort(t[own])][: decisions[own].sum()]
+        np.testing.assert_allclose(chances[own], np.isin(own, wanted[t[wanted] < 0.0]), atol=1e-9)
+    # an algorithm that selects more than that may not be changed in one group alone
+    with pytest.warns(CapacityWarning):
+        assert ff.test_lda(decisions, capacity=0.9 * decisions.mean()).by_group == ()
+
+
+def plain(rules, **options):
+    return FairFrontier(rules=rules, n_boot=199, random_state=0, **options)
+
+
+def coins(n, rng, chances):
+    """Two groups whose outcomes follow one binary covariate, with E[dl | x, g] for both; group 1 comes first."""
+    x, codes = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    chance = np.column_stack([np.where(x == 1, p, 1.0 - p) for p in chances])
+    outcome = (rng.random(n) < chance[np.arange(n), 1 - codes]).astype(int)
+    return outcome, codes, 1.0 - 2.0 * chance
+
+
+def test_all_groups_are_improved_together_where_their_risks_are_equal():
+    rng = np.random.default_rng(3)
+    outcome, codes, t = coins(1500, rng, (0.9, 0.7))
+    best = (t[np.arange(1500), 1 - codes] < 0.0).astype(int)
+    share = np.where(codes == 1, 0.375, 0.25)  # .1 + .8 s and .3 + .4 s are both .4
+    decisions = np.where(rng.random(1500) < share, 1 - best, best)
+    ff = plain("group-aware").fit(None, outcome, sensitive_features=codes, external_nuisance=t)
+    test = ff.test_lda(decisions)
+    assert min(found.p_value for found in test.by_group) > 0.05
+    assert test.verdict == "lda-shown"
+    assert not test.evidence.changes_one
+    assert test.witness.changed is None
+    assert test.witness.gain[:2].min() > 0.0
+    assert "no worse for either group" in " ".join(test.sentences())
+    assert test.statistic > test.critical_value
+
+
+def test_a_bound_names_the_group_that_may_be_improved():
+    rng = np.random.default_rng(0)
+    outcome, codes, t = coins(150, rng, (0.9, 0.6))
+    best = (t[np.arange(150), 1 - codes] < 0.0).astype(int)
+    turned = (rng.random(150) < 0.3) & (codes == 0)
+    ff = plain("group-aware").fit(None, outcome, sensitive_features=codes, external_nuisance=t)
+    test = ff.test_lda(np.where(turned, 1 - best, best))
+    assert test.verdict == "no-evidence"
+    first, second = test.by_group
+    assert (first.changed, first.gain) == (0.0, 0.0)  # group 1 is decided about as is best for it
+    assert second.p_value_below > 0.0125
+    bound = second.gain + stats.t.isf(0.05 / 4, second.changed - 1) * second.gain_error
+    assert test.gain_bound == pytest.approx(bound)
+    assert test.gain_bound > 0.3 * 0.2  # what can be gained
+    np.testing.assert_array_equal(test.gain_weights, [0.0, 1.0])
+    assert f"at most {bound:.4f} (95% bound) in the risk of group 0, and no larger one" in " ".join(test.sentences())
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
+@pytest.mark.parametrize("n_few", [4, 8])
+def test_few_rows_that_agree_by_chance_show_little(n_few):
+    """All rows of a small group are decided about wrongly: draws of that have no variance, the sign test is exact."""
+    rng, n = np.random.default_rng(0), 200
+    codes = np.where(np.arange(n) < n_few, 1, 0)
+    outcome = np.where(codes == 1, 1, rng.random(n) < 0.1).astype(int)
+    t = np.where(codes == 1, -0.1, 0.8)[:, None] * np.ones((1, 2))
+    ff = plain("group-aware").fit(None, outcome, sensitive_features=codes, external_nuisance=t)
+    small = ff.test_lda(np.zeros(n)).by_group[0]
+    assert small.p_value_gain == pytest.approx(max(0.5**n_few, 1 / 200))
+    assert small.changed == n_few
+    heavy = np.where(np.arange(n) == 0, 3.0, 1.0)  # rows with different weights count for less
+    ff.fit(None, outcome, sensitive_features=codes, external_nuisance=t, sample_weight=heavy)
+    effective = (n_few + 2.0) ** 2 / (n_few + 8.0)
+    assert ff.test_lda(np.zeros(n)).by_group[0].p_value_gain == pytest.approx(max(0.5**effective, 1 / 200))
+
+
+def test_p_values_for_few_rows():
+    rng, ones = np.random.default_rng(4), np.ones(12)
+    signs, errors = np.where(np.arange(12) < 9, 1.0, -1.0), (np.arange(12) < 9).astype(float)
+    found = above_zero(sampled(signs, ones, None, (-1.0, 1.0)))
+    assert found == pytest.approx(stats.binomtest(9, 12, alternative="greater").pvalue)
+    # a gain of 1 against a loss of 5 is no evidence until losses could have been seen
+    gains = np.where(np.arange(12) < 11, 1.0, -5.0)
+    assert above_zero(sampled(gains, ones, None, (-5.0, 1.0))) == pytest.approx(stats.binom.sf(10, 12, 5 / 6))
+    values = rng.normal(0.4, 1.0, 12)
+    assert above_zero(sampled(values, ones, None, (-9.0, 1.0))) == pytest.approx(
+        max(stats.ttest_1samp(values, 0.0, alternative="greater").pvalue, 0.9**12)
+    )
+    pairs = np.repeat(np.arange(6), 2)
+    by_pair = stats.ttest_1samp(values.reshape(6, 2).mean(axis=1), 0.0, alternative="greater").pvalue
+    assert above_zero(sampled(values, ones, pairs, (-1e-9, 9.0))) == pytest.approx(by_pair)
+    other = sampled((np.arange(40) < 10).astype(float), np.ones(40), None, (0.0, 1.0))
+    exact = stats.fisher_exact([[9, 3], [10, 30]], "greater").pvalue
+    assert above_other(sampled(errors, ones, None, (0.0, 1.0)), other) == pytest.approx(exact, rel=2e-4)
+    more = rng.normal(size=30)
+    welch = stats.ttest_ind(values, more, equal_var=False, alternative="greater").pvalue
+    two = (sampled(each, np.ones(len(each)), None, (-9.0, 9.0)) for each in (values, more))
+    assert above_other(*two) == pytest.approx(max(welch, 0.5**12))
+    alike = sampled(ones, ones, None, (0.0, 2.0))
+    assert above_other(alike, sampled(0.5 * ones, ones, None, (0.0, 2.0))) == 0.5**12
 
 
 def test_the_smallest_risk_is_that_of_other_folds():
@@ -200,7 +333,8 @@ def test_several_groups_are_tested_by_themselves(three_groups):
     assert last.excess == pytest.approx(loss[three == 0].mean() - low, abs=1e-12)
     wrong = (best != y).astype(float)
     assert last.gain == pytest.approx((loss - wrong)[three == 0].mean(), abs=1e-12)
-    assert test.p_value == pytest.approx(min(1.0, 3 * min(found.p_value for found in test.evidence.by_group)))
+    assert test.p_value == pytest.approx(min(1.0, 4 * min(found.p_value for found in test.evidence.by_group)))
+    assert last.above == "the smallest"
     words = test.summary()
     assert "may see the group" in words
     assert "cells" not in words
@@ -208,9 +342,19 @@ def test_several_groups_are_tested_by_themselves(three_groups):
     assert f"{share:.0%} of the decisions about group 0 by a rule learned for it, all else as now" in words
     assert "decisions about one group" in many.alternatives(decisions, test=test).summary()
     assert many.test_lda(best).verdict == "no-evidence"
+    risk = {g: loss[three == g].mean() for g in (0, 1, 2)}
     to_one = many.test_lda(decisions, reference=1).evidence.by_group
-    assert to_one[1].p_value_excess == 1.0  # the reference does not exceed itself
-    assert to_one[2].excess == pytest.approx(loss[three == 0].mean() - loss[three == 1].mean(), abs=1e-12)
+    assert to_one[1].p_value_excess == 1.0  # the reference does not exceed all others
+    assert to_one[2].excess == pytest.approx(risk[0] - risk[1], abs=1e-12)
+    assert to_one[2].above == "that of the reference group 1"
+    # the reference itself is tested beside all others
+    to_worst = many.test_lda(decisions, reference=0)
+    own = to_worst.evidence.by_group[2]
+    assert own.excess == pytest.approx(risk[0] - max(risk[1], risk[2]), abs=1e-12)
+    assert own.above == "that of every other group"
+    assert to_worst.verdict == "lda-shown"
+    assert to_worst.witness.changed == 0
+    assert (to_worst.witness.gain >= 0.0).all()
 
 
 def test_the_witness_of_several_groups_changes_one_of_them(three_groups):
@@ -258,7 +402,7 @@ def test_bounds_of_a_changed_group_hold_whenever_those_of_the_slacks_do(referenc
     rng = np.random.default_rng(5)
     for _ in range(300):
         now = rng.integers(0, 5, 4) / 4 if rng.random() < 0.5 else rng.random(4)
-        changed = int(rng.integers(1, 4))
+        changed = int(rng.integers(0, 4))
         gain = np.where(np.arange(4) == changed, rng.normal(), 0.0)
         fan = range_fan(now) if reference is None else reference_fan(now, reference)
         theta = np.concatenate([now, fan.width(now)])
@@ -283,12 +427,12 @@ def test_bounds_of_a_changed_group_hold_whenever_those_of_the_slacks_do(referenc
 
 
 def test_the_critical_value_is_that_of_the_decision(ff):
-    """The decisive group is tested at alpha over the number of groups, and the statistic exceeds that if it rejects."""
+    """What decides is tested at alpha over the number of tests, and the statistic exceeds that if it rejects."""
     decisions, _ = better_off_optimal(ff, share=0.15)
     test = ff.test_lda(decisions)
     for alpha in (0.02, 0.05, 0.1, 0.2, 0.4):
         judged = test.at(alpha)
-        k = int(alpha / 2 * (N_BOOT + 1) + 1e-9)
+        k = int(alpha / 3 * (N_BOOT + 1) + 1e-9)
         assert judged.critical_value == pytest.approx(np.sort(test.draws)[N_BOOT - k] + 1e-6)
         assert judged.reject == (test.statistic > judged.critical_value - 2e-6)
     few = test.at(0.009)  # 199 draws reach p-values of 0.01 for two groups

@@ -488,9 +488,12 @@ def pair_of(fit: Fit, first: Label, second: Label) -> Fit:
     rows = np.flatnonzero(np.isin(fit.sample.group, codes))
     sample = fit.sample.of_groups(pair)
     t, within = nuisance.predictions[:, rows][:, :, codes], nuisance.within
-    chance = np.ones((*t.shape[:2], 1))
-    if nuisance.group_probabilities is not None and not fit.rules.sees_group:
-        chance = nuisance.group_probabilities[:, rows][:, :, codes].sum(axis=2, keepdims=True)
+    chance, of_pair = np.ones((*t.shape[:2], 1)), None
+    if nuisance.group_probabilities is not None:
+        of_group = nuisance.group_probabilities[:, rows][:, :, codes]
+        chance = of_group.sum(axis=2, keepdims=True)
+        of_pair = np.divide(of_group, chance, out=np.full_like(of_group, 0.5), where=chance > 0.0)
+    if not fit.rules.sees_group:
         t = np.divide(t, chance, out=np.zeros_like(t), where=chance > 0.0)
     own = replace(
         nuisance,
@@ -501,8 +504,9 @@ def pair_of(fit: Fit, first: Label, second: Label) -> Fit:
         candidates=nuisance.candidates[nuisance.candidates["group"].isin(pair)].reset_index(drop=True),
         group_auc=None,
         tuning={},
-        group_probabilities=None,
+        group_probabilities=of_pair,
         within=None if within is None else within[:, rows][:, :, codes],
+        weak=tuple(label for label in nuisance.weak if label in pair),
     )
     losses, bounds = fit.row_losses.take(rows), fit.bounds.take(rows)
     function = attainable(sample, losses, own.predictions, bounds, fit.rules, rounded=fit.compressed)

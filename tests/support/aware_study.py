@@ -1,7 +1,7 @@
 """Monte Carlo study of the test for alternatives among rules that see the group, n = 2,000.
 
-Two groups of equal size with three covariates and logistic outcomes; group 1 is better off (its smallest risk is .16,
-that of group 0 .34, approximately). One replication tests
+Two groups of equal size with three covariates and logistic outcomes; group 1 is better off (its smallest risk is .17,
+that of group 0 .33, approximately). One replication tests
 
 * "worse flipped": optimal for group 1, 30% of the decisions about group 0 turned round: an alternative exists;
 * nulls, in which none exists: "both optimal"; "better flipped", optimal for group 0 and 20% of the decisions about
@@ -11,6 +11,8 @@ Predictions: "logit", plain logistic regressions of each group out of fold; "dis
 by .25, so that the learned rules select too few.
 
     cd tests; python -m support.aware_study 300 STORE.csv    # replications; continues a store
+
+`equal_risks` and `few_rows` are two smaller studies with known predictions.
 """
 
 import sys
@@ -64,7 +66,7 @@ def replicate(replication, n, design):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ff.fit(x, y, sensitive_features=group, external_nuisance=t + 0.25 if design == "distorted" else None)
-    tests = ff.test_lda({case: decisions(case, t, group, rng) for case in CASES})
+        tests = ff.test_lda({case: decisions(case, t, group, rng) for case in CASES})
     line = dict(zip(KEYS, (replication, n, design), strict=True))
     return pd.DataFrame([line | {case: test.robust_p_value for case, test in tests.items()}])
 
@@ -78,6 +80,40 @@ def rates(found, alpha=0.05):
             error = np.sqrt(rate * (1.0 - rate) / len(own))
             rows.append({"predictions": design, "case": case, "n": len(own), "rate": rate, "error": error})
     return pd.DataFrame(rows)
+
+
+def _known(seed, y, group, t):
+    """A fit with known predictions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ff = FairFrontier(rules="group-aware", n_boot=199, random_state=seed)
+        return ff.fit(None, y, sensitive_features=group, external_nuisance=t)
+
+
+def equal_risks(n_samples, n=N):
+    """Share of samples in which an alternative is shown to decisions with a risk of .40 in both groups."""
+    shown = 0
+    for sample in range(n_samples):
+        rng = np.random.default_rng([1, sample])
+        _, y, group, t = draw(n, rng)
+        best = (t[np.arange(n), 1 - group] < 0.0).astype(int)
+        share = (0.4 - LOW) / (1.0 - 2.0 * LOW)
+        turned = rng.random(n) < share[1 - group]
+        found = _known(sample, y, group, t).test_lda(np.where(turned, 1 - best, best))
+        shown += found.verdict == "lda-shown"
+    return shown / n_samples
+
+
+def few_rows(m, n_samples):
+    """Share of samples in which one is claimed though m people are coins, and 200 others decided about as is best."""
+    claimed = 0
+    for sample in range(n_samples):
+        rng = np.random.default_rng([m, sample])
+        group = np.where(np.arange(200 + m) < m, 1, 0)
+        y = np.where(group == 1, rng.random(200 + m) < 0.5, rng.random(200 + m) < 0.1).astype(int)
+        t = np.where(group == 1, -0.1, 0.8)[:, None] * np.ones((1, 2))  # all of the small group are to be selected
+        claimed += _known(sample, y, group, t).test_lda(np.zeros(200 + m)).verdict == "lda-shown"
+    return claimed / n_samples
 
 
 if __name__ == "__main__":

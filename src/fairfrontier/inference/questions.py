@@ -75,7 +75,7 @@ def lda_tests(
             f'method="{method}" is not one for rules that see the group, whose attainable risks have flat edges: '
             'choose "robust".',
         )
-    warn_of_few_draws(fit, level, len(algorithms.names), capacity)
+    warn_of_few_draws(fit, level, len(algorithms.names))
     if capacity is not None:
         fit.needs_rows("A capacity")
         warn_above(fit, algorithms, check_capacity(capacity))
@@ -89,8 +89,8 @@ def lda_tests(
         directions=n_directions,
         kinks=kinks,
     )
-    if fit.rules.sees_group and capacity is None:
-        evidence = aware_evidence(fit, algorithms, evidence)
+    if fit.rules.sees_group:
+        evidence = aware_evidence(fit, algorithms, evidence, capacity)
     if fit.sequence is not None:
         evidence = _in_sequence(fit, algorithms, evidence, method, capacity)
     elif keeps_decisions(fit, capacity):
@@ -190,14 +190,14 @@ def _check_lda(method: Method, directions: int | str | None, kinks: bool, capaci
     return check_n_directions(directions)
 
 
-def warn_of_few_draws(fit: Fit, alpha: float, n_tests: int, capacity: float | None = None) -> None:
+def warn_of_few_draws(fit: Fit, alpha: float, n_tests: int) -> None:
     """Warn if not even the smallest possible p-value is significant after adjusting for several tests.
 
-    Among rules that see the group, without a capacity, every test is one of each group.
+    Among rules that see the group every test is one of each group, and of all together.
     """
     n_boot = fit.options.n_boot
-    if fit.rules.sees_group and capacity is None:
-        n_tests *= len(fit.sample.groups)
+    if fit.rules.sees_group:
+        n_tests *= len(fit.sample.groups) + 1
     smallest = n_tests / (1 + n_boot)
     if smallest > alpha:
         warnings.warn(

@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 
 from ..arrays import ArrayLike, BoolArray, FloatArray, IntArray
-from ..data.reading import LARGEST, Table
+from ..data.reading import LARGEST, Label, Table
 from ..data.result import PlainDict, Result, plain_items
 from ..data.sample import Sample
 from ..errors import InputError, WeakLearnerWarning
@@ -75,6 +75,8 @@ class Nuisance(Result):
         Out-of-fold predictions of P(G = g | x), for learners that model them.
     within : (n_rep, n, G) array or None
         Out-of-fold predictions of E[dl | x, G = g], for learners that model it as a factor.
+    weak : tuple
+        Groups whose nuisance is predicted no better than by its mean.
     """
 
     predictions: FloatArray
@@ -89,6 +91,7 @@ class Nuisance(Result):
     candidates: pd.DataFrame = field(default_factory=lambda: candidate_table([]))
     group_probabilities: FloatArray | None = None
     within: FloatArray | None = None
+    weak: tuple[Label, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -209,7 +212,7 @@ def cross_fit(
         account.add(combined, held, train, {"repetition": repetition + 1, "fold": k})
 
     table = pd.DataFrame(account.quality)
-    _warn_if_weak(sample, table, learner.name)
+    weak = _warn_if_weak(sample, table, learner.name)
     return Nuisance(
         rotate(predictions, jitter, np.random.default_rng(jitter_seed)),
         fold,
@@ -223,6 +226,7 @@ def cross_fit(
         candidate_table(account.candidates),
         group_probabilities if np.isfinite(group_probabilities).all() else None,
         within if learner.factored else None,
+        weak,
     )
 
 
@@ -327,7 +331,7 @@ def external_nuisance(
             )
         ]
     )
-    _warn_if_weak(sample, table, "external")
+    weak = _warn_if_weak(sample, table, "external")
     return Nuisance(
         rotate(pairs[None], jitter, np.random.default_rng(as_seed(random_state))),
         None,
@@ -337,6 +341,7 @@ def external_nuisance(
         jitter,
         True,
         None,
+        weak=weak,
     )
 
 
@@ -504,12 +509,15 @@ def _group_auc(sample: Sample, probabilities: FloatArray, predicted: BoolArray) 
     return max(float(roc_auc_score(group == g, mean[:, g], sample_weight=weight)) for g in codes)
 
 
-def _warn_if_weak(sample: Sample, quality: pd.DataFrame, learner: str) -> None:
+def _warn_if_weak(sample: Sample, quality: pd.DataFrame, learner: str) -> tuple[Label, ...]:
+    """Warn of groups whose nuisance is predicted no better than by its mean, and return them."""
+    weak = []
     for label in sample.groups:
         own = quality[[group == label for group in quality["group"]]]
         variation = own["variation"].sum()
         r2 = 1.0 - own["error"].sum() / variation if variation > 0 else np.nan
         if r2 <= NO_BETTER:
+            weak.append(label)
             warnings.warn(
                 f"The learner {learner!r} predicts the nuisance of group {label!r} no better than its mean "
                 f"(out-of-fold R2 {r2:.4f}): the estimated frontier may lie far inside the true one. Try "
@@ -517,3 +525,4 @@ def _warn_if_weak(sample: Sample, quality: pd.DataFrame, learner: str) -> None:
                 WeakLearnerWarning,
                 stacklevel=3,
             )
+    return tuple(weak)

@@ -14,7 +14,7 @@ from ..inference.distance.result import DistanceInterval
 from ..inference.estimates import drawn
 from ..inference.group_skew import GroupSkewTest
 from ..inference.lda.result import LDATest
-from ..inference.lda.witness import Witness
+from ..inference.lda.witness import Witness, selection_ratio
 from ..rules.alternatives import Alternatives
 from .ban import ban
 from .basis import (
@@ -158,7 +158,8 @@ def learner_check(test: LDATest) -> LearnerCheckRecord | None:
 
 def witness(found: Witness, alpha: float) -> WitnessRecord:
     """An alternative with the bounds of its gains."""
-    low = found.lower_bounds(alpha)
+    low, rates = found.lower_bounds(alpha), found.selection_rate
+    assert rates is not None  # records are of algorithms with decisions
     first, second, gap = (interval(ends) for ends in found.intervals(alpha))
     return WitnessRecord(
         directions=tuple(pair(q) for q in found.directions),
@@ -169,8 +170,8 @@ def witness(found: Witness, alpha: float) -> WitnessRecord:
         lower_bounds=(finite(low[0]), finite(low[1]), finite(low[2])),
         intervals=(first, second, gap),
         confirmed=found.confirmed(alpha),
-        selection_rate=pair(found.selection_rate),
-        selection_ratio=found.selection_ratio,
+        selection_rate=pair(rates),
+        selection_ratio=selection_ratio(rates),
     )
 
 

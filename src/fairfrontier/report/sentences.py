@@ -43,19 +43,20 @@ _SEEN: Mapping[str, str] = {"group-blind": "", "group-aware": " and the group"}
 """What rules depend on beside the covariates."""
 
 
-_ABOUT_ONE_GROUP = (
+_BY_GROUP = (
     "The test rejects that there is none: other decisions about one group, by a rule based on the covariates used "
-    "here, would lower its risk. All else stays as now, and differences in risk get no wider."
+    "here, would lower its risk while all else stays as now; or another rule would do so for all groups together. "
+    "Differences in risk get no wider."
 )
 
 
 def meanings(two: bool, settings: Settings) -> dict[Verdict, str]:
     """What the verdicts mean, for two groups or more and by what rules may depend on."""
-    rules, capacity = settings.rules, settings.capacity
+    rules = settings.rules
     better = "is as the question says" if other_criteria(settings) else _BETTER[two]
     said = {verdict: text.format(group=_SEEN[rules], better=better) for verdict, text in _MEANINGS.items()}
-    if rules == "group-aware" and capacity is None:
-        said["lda-shown"] = _ABOUT_ONE_GROUP
+    if rules == "group-aware":
+        said["lda-shown"] = _BY_GROUP
     return said
 
 

@@ -229,15 +229,7 @@ class Alternatives(ExplainedResult):
     def sentences(self) -> list[str]:
         """Say in plain words what was found and what that does not show."""
         if len(self) == 0:
-            if self.test.evidence.by_group:
-                return [*self._about_one_group(), self.claim]
-            lower = f"lower risks for {'both' if len(self.groups) == 2 else 'all'} groups and a smaller {self.width}"
-            if self.compared:
-                lower = f"a gain in every respect ({', '.join(self.compared)})"
-            return [
-                f"No rule of the estimated frontier has {lower}. This does not prove that there is none.",
-                self.claim,
-            ]
+            return [self._none(), *self._about_one_group(), self.claim]
         flagged = int(self.table["flagged"].sum())
         lines = [
             self.claim,
@@ -256,22 +248,29 @@ class Alternatives(ExplainedResult):
             f"{confidence_text(self.test.alpha)} confidence the lower bounds (at least) of all rules hold together, "
             "whichever is chosen. Whether an alternative exists at all is what `test_lda` tests."
         )
-        return lines + (self._about_one_group() if self.test.evidence.by_group else [])
+        return lines + self._about_one_group()
 
-    def _about_one_group(self) -> list[str]:
-        """Say what the rules of the frontier leave out if rules see the group."""
-        lines = []
-        if len(self) == 0:
-            lines.append(
+    def _none(self) -> str:
+        """Say that no rule of the frontier improves on the algorithm."""
+        if self.test.evidence.by_group and self.test.capacity is None:
+            return (
                 "The rule that is best for every group does not lower all risks and the "
                 f"{self.width} by the estimates. This does not prove that there is no alternative."
             )
-        found = self.test.witness is not None
-        lines.append(
+        better = f"lower risks for {'both' if len(self.groups) == 2 else 'all'} groups and a smaller {self.width}"
+        if self.compared:
+            better = f"a gain in every respect ({', '.join(self.compared)})"
+        return f"No rule of the estimated frontier has {better}. This does not prove that there is none."
+
+    def _about_one_group(self) -> list[str]:
+        """Say what the rules of the frontier leave out if rules see the group."""
+        if not self.test.evidence.by_group:
+            return []
+        found = self.test.witness is not None and self.test.witness.changed is not None
+        return [
             "Other alternatives among rules that see the group change decisions about one group and leave all else as "
             f"now{'; `test.witness` is one' if found else ''}. They are not listed here."
-        )
-        return lines
+        ]
 
     def _sentence(self, line: Any) -> str:
         risks = f"risks {_each([line[f'risk {label}'] for label in self.groups], self.groups, '.4f')}"

@@ -14,7 +14,8 @@ from ..fan.evidence import JointEvidence
 from ..fan.forms import standing_of
 from ..fan.menu import group_menu
 from ..fan.witness import JointWitness, changed_witness, width_floors
-from .groups import GroupEvidence, draw_risks, draw_smallest, groups_evidence, own_rules
+from .groups import GroupEvidence, Risks, compare_groups, draw_risks, draw_smallest, groups_evidence
+from .own_rules import own_rules
 
 
 def aware_joint_evidence(
@@ -25,37 +26,38 @@ def aware_joint_evidence(
     folds: IntArray,
     reference: int | None,
 ) -> list[JointEvidence]:
-    """Put the tests of single groups in the place of the test over the fan, for which a box has flat edges.
+    """Put tests of single groups beside the test over the fan, for which a box has flat edges.
 
     ``decisions`` (J, n) of the algorithms. A group must exceed the smallest risk, as estimated by the group that has it
-    on other ``folds`` (n,); with a ``reference`` its own gap is to shrink, so it must exceed the risk of that group.
-    The witness is the algorithm with other decisions about the group that decides; what bounds gains stays.
+    on other ``folds`` (n,); with a ``reference`` its own gap is to shrink, so it must exceed the risk of that group,
+    and the reference those of all others. If a group decides, the witness is the algorithm with other decisions about
+    it.
     """
-    rules, labels, losses = own_rules(fit), fit.sample.groups.labels, fit.row_losses.of(decisions)
+    rules, losses = own_rules(fit), fit.row_losses.of(decisions)
     drawn = draw_risks(fit, np.vstack([losses, rules.losses]))
     rule, root = (drawn.means[-1], drawn.draws[:, -1]), float(np.sqrt(fit.n_obs))
     evidence = []
     for j, own in enumerate(found):
-        e, draws = drawn.means[j], drawn.draws[:, j]
-        if reference is None:
-            low, low_draws, _ = draw_smallest(fit, losses[j], folds)
-        else:
-            low, low_draws = float(e[reference]), draws[:, reference]
-        tests = groups_evidence(labels, (e, draws), rule, [(low, low_draws)] * len(labels), rules.added, fit.n_obs)
+        algorithm = Risks(drawn.means[j], drawn.draws[:, j], decisions[j], losses[j])
+        smallest = draw_smallest(fit, losses[j], folds) if reference is None else None
+        compared = compare_groups(fit, algorithm, rules, rule, smallest, reference)
+        tests = groups_evidence(compared, fit.n_obs, own.p_value)
+        beside = replace(own, p_value=tests.p_value, by_group=tests.tests, together_p_value=tests.together)
+        if not tests.alone:
+            evidence.append(beside)
+            continue
         decision = tests.decision
         evidence.append(
             replace(
-                own,
+                beside,
                 slack=decision.statistic / root,
                 standard_error=float(decision.draws.std()) / root,
                 weights=-decision.direction,
-                p_value=tests.p_value,
-                n_rules=len(labels),
-                n_cells=len(labels),
+                n_rules=len(compared),
+                n_cells=len(compared),
                 loss=0.0,
                 finished=True,
                 witness=_witness(fit, rows, decisions[j], tests, folds, reference),
-                by_group=tests.tests,
             )
         )
     return evidence

@@ -27,6 +27,8 @@ from ..learned import draw_learned, fold_noise
 
 N_WEIGHTS = 41
 """Weights of the first group at which the curve is drawn."""
+NO_WEIGHT = 1e-6
+"""Weight of a group up to which it is rounding of a search."""
 POPULATION = "population"
 FAIREST = "fairest"
 RAWLSIAN = "rawlsian"
@@ -111,13 +113,18 @@ def _without(fit: Fit, t: FloatArray) -> _Rules:
             rules.points[name] = [(rules.add(rows.of(chances)), unit)]
         return rules
     function = attainable(fit.sample, rows, t[None], fit.bounds, GroupBlind())
-    q = off_breakpoint(lowest_level(function.plug_in().h, np.pi, 1.5 * np.pi))
-    rules.points[RAWLSIAN] = [(rules.add(_losses(function, q)), unit)]
+    q = lowest_level(function.plug_in().h, np.pi, 1.5 * np.pi)
+    # at weights of both groups the risks are equal there: a point of the 45-degree line, as below
+    between, q = bool((q < -NO_WEIGHT).all()), off_breakpoint(q)
+    rules.points[RAWLSIAN] = [(rules.add(_losses(function, q)), _both(q / -q.sum()) if between else unit)]
     _, q, position = sharp_fairest(function)
-    # on the 45-degree line both risks are -h(q) = -q'e, with q1 + q2 = -1
-    form = np.tile(-q, (2, 1)) if position == "crosses" else unit
-    rules.points[FAIREST] = [(rules.add(_losses(function, q)), form)]
+    rules.points[FAIREST] = [(rules.add(_losses(function, q)), _both(q) if position == "crosses" else unit)]
     return rules
+
+
+def _both(q: FloatArray) -> FloatArray:
+    """The form of a point on the 45-degree line: both risks are -h(q) = -q'e, with q1 + q2 = -1."""
+    return np.tile(-q, (2, 1))
 
 
 def _losses(function: SupportFunction, q: FloatArray) -> FloatArray:

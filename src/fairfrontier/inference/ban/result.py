@@ -35,7 +35,9 @@ class BanCost(ExplainedResult):
 
     Both sides are what rules learned from these rows attain out of fold, so each falls short of the best by the regret
     of its learner. The intervals do not account for it: where the learner of one side is weaker, the cost is overstated
-    or understated by the difference.
+    or understated by the difference. So they are about the rules learned, and ``doubts`` are reasons to doubt a side:
+    a group that the learner predicts no better than its mean, or estimates that contradict themselves in the test of
+    group skew. With any of them nothing is called shown.
     """
 
     groups: tuple[Label, ...]
@@ -51,6 +53,7 @@ class BanCost(ExplainedResult):
     curve_seeing: FloatArray
     curve_errors: FloatArray
     curve_largest: FloatArray
+    doubts: tuple[str, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -147,6 +150,7 @@ class BanCost(ExplainedResult):
         """Return plain numbers and text for JSON: the table line by line, and the curve."""
         table = self.table.reset_index()
         known = {"groups": labels(self.groups), "alpha": self.alpha, "n_boot": len(self.largest)}
+        known |= {"doubts": list(self.doubts)}
         return plain_items(known | {"table": table, "curve": self.curve})
 
     def _picture(self) -> Picture | None:
@@ -166,24 +170,40 @@ class BanCost(ExplainedResult):
 
     def remarks(self) -> list[str]:
         """Say what the table shows, what it leaves out and what it is not."""
-        dear = [name for name, low in zip(self.names, self.intervals[:, :, 0], strict=True) if (low > 0.0).any()]
         return [
-            f"A ban is shown to raise the risk of some group at: {', '.join(dear)}."
-            if dear
-            else "A ban is not shown to raise any group's risk here; that does not show that it costs nothing.",
+            self._finding(),
             "Both sides are what rules learned here attain. Each falls short of the best by its learner's regret, "
             "which the intervals leave out: a weaker learner on one side moves the cost.",
             "This is about risks. Whether the law allows, or demands, that rules see the group is another question.",
         ]
 
+    def _finding(self) -> str:
+        """Say at which points rules learned without the group do worse than rules learned with it."""
+        low = self.intervals[:, :, 0]
+        worse = ", ".join(name for name, own in zip(self.names, low, strict=True) if (own > 0.0).any())
+        if not worse:
+            return (
+                "Rules learned without the group are not shown to do worse here than rules learned with it; that does "
+                "not show that a ban costs nothing."
+            )
+        if self.doubts:
+            return (
+                "Rules learned without the group do worse, for some group, than rules learned with it at: "
+                f"{worse}. Whether that is the ban or the learner is not shown: {'; '.join(self.doubts)}."
+            )
+        return (
+            "Rules learned without the group are shown to do worse, for some group, than rules learned with it at: "
+            f"{worse}."
+        )
+
     def in_brief(self) -> list[str]:
-        """Say what a ban costs with population weights and at the fairest points, and where it is shown to cost."""
+        """Say what a ban costs with population weights and at the fairest points, and what that leaves out."""
         chosen = [self.names.index(name) for name in (POPULATION, FAIREST)]
         return [
             "What a ban adds to the risks, estimated, with intervals that hold together with "
             f"{confidence_text(self.alpha)} confidence:",
             *(self._sentence(j) for j in chosen),
-            self.remarks()[0],
+            *self.remarks()[:2],
         ]
 
     def _sentence(self, j: int) -> str:
@@ -260,7 +280,14 @@ def gap_forms(without: FloatArray, seeing: FloatArray) -> FloatArray:
 
 
 def ban_cost(
-    groups: tuple[Label, ...], alpha: float, names: tuple[str, ...], without: Side, seeing: Side, curve: Curve | None
+    groups: tuple[Label, ...],
+    alpha: float,
+    names: tuple[str, ...],
+    without: Side,
+    seeing: Side,
+    curve: Curve | None,
+    *,
+    doubts: tuple[str, ...] = (),
 ) -> BanCost:
     """Put together what both sides of a ban and the curve say."""
     scale = STILL * float(np.abs(without.risks).max())
@@ -276,7 +303,7 @@ def ban_cost(
         moved = curve.draws - curve.cost
         own = _errors(moved, scale)
         band = (curve.weights, curve.without, curve.seeing, own, _largest(moved, own))
-    return BanCost(groups, alpha, names, without.risks, seeing.risks, errors, gap_errors, largest, *band)
+    return BanCost(groups, alpha, names, without.risks, seeing.risks, errors, gap_errors, largest, *band, doubts)
 
 
 def _errors(deviation: FloatArray, scale: float) -> FloatArray:

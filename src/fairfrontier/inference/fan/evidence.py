@@ -22,7 +22,7 @@ from ...frontier.fan import Aims, Fan
 from ...frontier.fan import by_group as risks_by_group
 from ...frontier.rule_values import RuleValuer, RuleValues, changed_share, predicted_sizes, slacks
 from ...frontier.standing import rounding
-from ..aware.groups import GroupTest
+from ..aware.groups import GroupTest, decided_alone
 from .cells import Cells, Refinement, cut_cells
 from .forms import direction_forms, draw_largest, standing_of
 from .menu import group_menu, menu_of
@@ -51,8 +51,9 @@ class JointEvidence(Result):
     best rule for it.
     ``share_changed``: if rules keep the algorithm's decisions within a margin, the share of all decisions that the rule
     which decides the test changes. ``aims``: what must not get worse, by positions of criteria.
-    ``by_group``: among rules that see the group, the tests of single groups, on which the p-value then rests; the
-    ``witness`` then changes decisions about the group that decides, and ``weights`` are those of that group.
+    ``by_group``: among rules that see the group, the tests of single groups; ``together_p_value`` is then that of the
+    test over the fan, and the p-value the smallest of all after Holm's adjustment. If a group decides, the ``witness``
+    changes decisions about it, and ``weights`` are those of that group.
     """
 
     risk: FloatArray
@@ -77,6 +78,12 @@ class JointEvidence(Result):
     witness: JointWitness | None
     aims: Aims
     by_group: tuple[GroupTest, ...] = ()
+    together_p_value: float | None = None
+
+    @property
+    def changes_one(self) -> bool:
+        """Whether the test of a single group decides, so that an alternative changes decisions about it alone."""
+        return decided_alone(self.by_group, self.together_p_value)
 
     @property
     def heading(self) -> str:
@@ -111,7 +118,9 @@ class JointEvidence(Result):
             "witness",
         )
         more: dict[str, object] = {name: getattr(self, name) for name in names}
-        return plain_items(self._facts() | more | {"by_group": list(self.by_group)})
+        return plain_items(
+            self._facts() | more | {"by_group": list(self.by_group), "together_p_value": self.together_p_value}
+        )
 
     @property
     def measure(self) -> FloatArray:

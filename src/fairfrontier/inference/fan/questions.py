@@ -60,7 +60,7 @@ def joint_lda_tests(
             n_jobs=fit.options.n_jobs,
         )
         found.append(evidence)
-    if fit.rules.sees_group and capacity is None:  # with a capacity the groups compete for places: no flat edges
+    if fit.rules.sees_group and capacity is None:  # with a capacity the fan alone, whatever edges are flat
         warn_of_few_draws(fit, fit.level(alpha), len(algorithms.names))
         found = aware_joint_evidence(fit, rows, algorithms.decisions, found, folds, code)
     return judge_jointly(

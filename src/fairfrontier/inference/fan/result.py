@@ -15,7 +15,7 @@ from ...data.reading import Label
 from ...data.result import PlainDict, labels, plain_items
 from ...frontier.criteria import STILL
 from ...frontier.rule_class import RulesName
-from ..aware.groups import SEEING, group_sentences
+from ..aware.groups import SEEING, group_sentences, largest_gain, together_text
 from ..lda.answer import LDAAnswer, LDAAnswers, alternative_in_words
 from ..lda.evidence import Method
 from ..p_values import holm
@@ -134,11 +134,15 @@ class JointLDATest(LDAAnswer):
         return tuple(label for label, p in pairs if p <= level)
 
     def _largest_gain(self) -> float:
+        if self._bounds_groups:
+            return largest_gain(self.evidence.by_group, self.alpha)[0]
         return self.evidence.gain_bound(self.alpha)
 
     @property
     def gain_weights(self) -> FloatArray:
         """Weights of the groups' risks (K,), or 1 for the overall risk, to which ``gain_bound`` refers."""
+        if self._bounds_groups:
+            return largest_gain(self.evidence.by_group, self.alpha)[1]
         return self.evidence.gain_weights
 
     def at(self, alpha: float) -> JointLDATest:
@@ -306,13 +310,13 @@ class JointLDATest(LDAAnswer):
     def _tested(self) -> str:
         e = self.evidence
         if e.by_group:
-            return f", adjusted for {len(e.by_group)} groups."
+            return f", adjusted for {together_text(len(e.by_group), e.together_p_value)}."
         end = "." if e.finished else f", as many as the budget allows; finer cells might gain {e.loss:.1f} s.e."
         return f"; {e.n_rules:,} rules tested in {e.n_cells:,} cells{end}"
 
     def _shown(self) -> list[str]:
         shown = f"A rule that is no worse for any group and has no wider {self.aim} exists."
-        if self.evidence.by_group:
+        if self.evidence.changes_one:
             shown = (
                 f"Other decisions about one group alone, all else as now, would lower its risk and widen no {self.aim}."
             )

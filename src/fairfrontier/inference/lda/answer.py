@@ -92,7 +92,8 @@ class LDAAnswer(ExplainedResult):
         """Largest improvement with which the data are compatible, if the learner is consistent; for "no-evidence" only.
 
         No alternative lowers the mean of the risks, weighted by ``gain_weights``, by more than this (level 1 - alpha).
-        None also if the algorithm is better for a group than the learner's best rule: then the learner misses signal,
+        Where every group is tested by itself that is the risk of one group, and no other can be lowered further. None
+        also if the algorithm is better for a group than the learner's best rule: then the learner misses signal,
         and what it cannot find bounds nothing.
         """
         return None if self.verdict != "no-evidence" or self.better_for else self._largest_gain()
@@ -125,7 +126,7 @@ class LDAAnswer(ExplainedResult):
     def _keeping(self) -> list[str]:
         """Say that the rules of the test keep most decisions, if they do, and why no alternative may be named."""
         share = self.evidence.share_changed
-        if share is None:
+        if share is None or self.evidence.changes_one:
             return []
         none = "No rule of the covariates alone is estimated to be better in every respect, so none is named here."
         return [
@@ -159,8 +160,15 @@ class LDAAnswer(ExplainedResult):
         """Whether accuracy is asked for overall and not in every group."""
         return len(self.gain_weights) < len(self.groups)
 
+    @property
+    def _bounds_groups(self) -> bool:
+        """Whether gains are bounded in the risk of each group by itself, which a capacity does not allow."""
+        return bool(self.evidence.by_group) and self.capacity is None
+
     def _mean(self) -> str:
         """What ``gain_bound`` bounds, in words."""
+        if self._bounds_groups:
+            return f"risk of group {self.groups[int(np.argmax(self.gain_weights))]}, and no larger one in another group"
         if self._overall:
             return "overall risk"
         each = [f"{w:.2f} ({label})" for label, w in zip(self.groups, self.gain_weights.tolist(), strict=True)]

@@ -42,7 +42,7 @@ from ...frontier.attainable import Attainable
 from ...frontier.dependence import added_variance
 from ...frontier.plane import U1, U2, improvement_support, off_breakpoint, unit_circle
 from ...frontier.support import Extremum, group_means
-from ..aware.groups import GroupTest
+from ..aware.groups import GroupTest, decided_alone
 from ..p_values import Decision, count_reaching, p_value, step_size
 from .directions import DirectionBlocks, between, robust_grid
 from .published import PaperParts, paper_parts
@@ -86,10 +86,11 @@ class Evidence(Result):
     ``statistic`` with its ``draws`` (B,) under the null and its parts; ``direction`` at which the test is
     decided; p-values of the chosen method, of the robust test and of feasibility. ``feasibility_t`` is the largest
     excess of the risks over what is estimated to be feasible, in standard errors: infinite if nothing varies there, 0
-    if there is none. ``by_group`` are the tests of single groups, among rules that see the group without a capacity;
-    the p-value is then the smallest of them after Holm's adjustment, and statistic and draws are those of the weaker
-    part of the test that decides. ``share_changed``: if the rules of the robust test keep the algorithm's decisions
-    within a margin, the share of all decisions that the rule which decides it changes.
+    if there is none. ``by_group`` are the tests of single groups, among rules that see the group, and
+    ``together_p_value`` that of the test over directions beside them; the p-value is then the smallest of all after
+    Holm's adjustment, and statistic and draws are those of the weaker part of the test that decides.
+    ``share_changed``: if the rules of the robust test keep the algorithm's decisions within a margin, the share of all
+    decisions that the rule which decides it changes.
     """
 
     risk: FloatArray
@@ -105,7 +106,13 @@ class Evidence(Result):
     witness: Witness | None
     gain_bound: GainBound
     by_group: tuple[GroupTest, ...] = ()
+    together_p_value: float | None = None
     share_changed: float | None = None
+
+    @property
+    def changes_one(self) -> bool:
+        """Whether the test of a single group decides, so that an alternative changes decisions about it alone."""
+        return decided_alone(self.by_group, self.together_p_value)
 
     @property
     def heading(self) -> str:
@@ -129,7 +136,8 @@ class Evidence(Result):
 
     def to_dict(self) -> PlainDict:
         """Return plain numbers and text for JSON, with the witness and the bound on gains."""
-        more = {"witness": self.witness, "gain_bound": self.gain_bound, "by_group": list(self.by_group)}
+        more: dict[str, object] = {"witness": self.witness, "gain_bound": self.gain_bound}
+        more |= {"by_group": list(self.by_group), "together_p_value": self.together_p_value}
         return plain_items(self._facts() | more)
 
 

@@ -15,7 +15,7 @@ from ...data.notebook import COLOURS, GREEN, ORANGE, Picture
 from ...data.reading import Label
 from ...data.result import PlainDict, axes_of, labels, plain_items
 from ...frontier.rule_class import RulesName
-from ..aware.groups import GroupTest, group_sentences
+from ..aware.groups import GroupTest, group_sentences, largest_gain, together_text
 from ..p_values import critical_value, critical_value_error, holm
 from .answer import LDAAnswer, LDAAnswers, alternative_in_words
 from .evidence import Evidence, Method
@@ -48,7 +48,8 @@ class LDATest(LDAAnswer):
     The alternatives considered select at most a share ``capacity`` of people, if it is given, and keep to the bounds of
     the fit, if ``bounded``. ``sequential``: the robust test is that of sequential folds, proven for any learner; its
     null law is standard normal, and ``draws`` are quantiles of that. ``rules`` says whether the alternatives
-    considered see the group; if they do, and without a capacity, every group is tested by itself (``by_group``). With
+    considered see the group; if they do, every group is also tested by itself (``by_group``; with a capacity if the
+    algorithm keeps to it). With
     several repetitions of the cross-fitting everything is about the lottery between their rules. ``errors``: whether
     the loss counts wrong decisions, which ``question`` then calls so.
     """
@@ -113,8 +114,9 @@ class LDATest(LDAAnswer):
     def critical_value(self) -> float:
         """Value that the statistic must exceed in a test of this algorithm alone.
 
-        Among rules that see the group it is that of Holm's first step over the groups, on which the decision is based:
-        the group that decides is tested at ``alpha`` over their number. Infinite where the draws are too few for that.
+        Among rules that see the group it is that of Holm's first step over the groups and all of them together: what
+        decides is tested at ``alpha`` over their number. Infinite where the draws are too few for that. It is that of
+        the draws; where few rows are decided about differently, the p-value can be larger than they say.
         """
         level = self._level_of_draws
         return np.inf if level * (len(self.draws) + 1) < 1.0 - 1e-9 else critical_value(self.draws, level)
@@ -126,7 +128,7 @@ class LDATest(LDAAnswer):
 
     @property
     def _level_of_draws(self) -> float:
-        return self.alpha / max(1, len(self.by_group))
+        return self.alpha / (len(self.by_group) + 1)
 
     @property
     def deciding_p_value(self) -> float:
@@ -139,6 +141,8 @@ class LDATest(LDAAnswer):
         return self.evidence.witness if self.verdict == "lda-shown" else None
 
     def _largest_gain(self) -> float:
+        if self._bounds_groups:
+            return largest_gain(self.by_group, self.alpha)[0]
         return self.evidence.gain_bound.upper(self.alpha) / float(np.abs(self.evidence.gain_bound.direction).sum())
 
     @property
@@ -149,13 +153,15 @@ class LDATest(LDAAnswer):
     @property
     def gain_weights(self) -> FloatArray:
         """Weights (2,) of the groups' risks, summing to one, to which ``gain_bound`` refers."""
+        if self._bounds_groups:
+            return largest_gain(self.by_group, self.alpha)[1]
         size = np.abs(self.evidence.gain_bound.direction)
         weights: FloatArray = size / size.sum()
         return weights
 
     @property
     def by_group(self) -> tuple[GroupTest, ...]:
-        """Tests of single groups, among rules that see the group without a capacity; else none."""
+        """Tests of single groups, among rules that see the group; else none."""
         found: tuple[GroupTest, ...] = self.evidence.by_group
         return found
 
@@ -207,6 +213,7 @@ class LDATest(LDAAnswer):
             "sequential": self.sequential,
             "rules": self.rules,
             "by_group": list(self.by_group),
+            "together_p_value": self.evidence.together_p_value,
             "selection_rate": self.selection_rate,
             "selection_ratio": self.selection_ratio,
             "gain_bound": self.gain_bound,
@@ -254,8 +261,8 @@ class LDATest(LDAAnswer):
         if self.by_group:
             return [
                 *group_sentences(self.by_group),
-                f"An alternative is shown if both hold for a group: p-value {p_value}, adjusted for "
-                f"{len(self.by_group)} groups.",
+                f"An alternative is shown if both hold for a group, or all groups can be improved together: p-value "
+                f"{p_value}, adjusted for {together_text(len(self.by_group), self.evidence.together_p_value)}.",
             ]
         return [
             f"Test ({self.method}{self._proven()}): statistic {self.statistic:.3f}, critical value "
@@ -274,7 +281,7 @@ class LDATest(LDAAnswer):
             f"Shown: some rule based on the covariates used here{basis} is no worse for either group and no less "
             "fair, and better in at least one of these respects."
         )
-        if self.by_group:
+        if self.evidence.changes_one:
             shown = (
                 "Shown: other decisions about one group alone, all else as now, would lower its risk without widening "
                 "the gap; the risk of the other group stays as it is."
@@ -302,7 +309,7 @@ def _describe(w: Witness, groups: tuple[Label, Label], alpha: float) -> list[str
     lottery = f"a lottery between two rules ({lottery})"
     return [
         alternative_in_words(w, w.gain, names, alpha, lottery=lottery, clear="all three bounds clear zero"),
-        _rates("The alternative", w.selection_rate, groups),
+        *([] if w.selection_rate is None else [_rates("The alternative", w.selection_rate, groups)]),
     ]
 
 

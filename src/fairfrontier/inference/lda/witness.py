@@ -155,7 +155,7 @@ class Alternative(Result):
 
     directions: FloatArray
     shares: FloatArray
-    selection_rate: FloatArray
+    selection_rate: FloatArray | None
     changed: Label | None
     capacity: float | None
 
@@ -169,9 +169,9 @@ class Alternative(Result):
         return "An alternative that improves on the algorithm"
 
     @property
-    def selection_ratio(self) -> float:
-        """Smallest selection rate over the largest."""
-        return selection_ratio(self.selection_rate)
+    def selection_ratio(self) -> float | None:
+        """Smallest selection rate over the largest; None where the rates are not known."""
+        return None if self.selection_rate is None else selection_ratio(self.selection_rate)
 
     def confirmed(self, alpha: float) -> bool:
         """Whether all lower bounds clear zero."""
@@ -186,13 +186,14 @@ class Witness(Alternative):
     define the rule or mixture. ``forms`` and ``errors`` (6,): the six forms that make up the gains and their
     standard errors; ``largest`` and ``largest_absolute`` (B,): the largest deviations of a draw over all rules that
     might have been chosen. ``changed``: among rules that see the group, the group that is decided about by the rule
-    of that direction as often as ``shares`` says; everything else stays as the algorithm has it.
+    of that direction as often as ``shares`` says; everything else stays as the algorithm has it, so that
+    ``selection_rate`` is None where only the risks of the algorithm are known.
     """
 
     directions: FloatArray
     shares: FloatArray
     risk: FloatArray
-    selection_rate: FloatArray
+    selection_rate: FloatArray | None
     gain: FloatArray
     forms: FloatArray
     errors: FloatArray

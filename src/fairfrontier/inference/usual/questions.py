@@ -85,8 +85,8 @@ def alternative_chances(fit: Fit, found: Alternative) -> FloatArray:
             f"This alternative changes decisions about group {found.changed} alone, as often as its share says: pass "
             "the decisions that result.",
         )
-    chances = _chances(fit, found)
-    if chances is None or not np.allclose(fit.group_means(chances), found.selection_rate, rtol=0.0, atol=1e-6):
+    rates, chances = found.selection_rate, _chances(fit, found)
+    if rates is None or chances is None or not np.allclose(fit.group_means(chances), rates, rtol=0.0, atol=1e-6):
         raise InputError(
             "bad-decisions",
             "This alternative was found by another fit, or by one with other options: ask the one whose `test_lda` "
@@ -97,7 +97,7 @@ def alternative_chances(fit: Fit, found: Alternative) -> FloatArray:
 
 def _chances(fit: Fit, found: Alternative) -> FloatArray | None:
     """The chances, or None if the alternative cannot be one of this fit."""
-    if len(found.selection_rate) != len(fit.sample.groups):
+    if found.selection_rate is None or len(found.selection_rate) != len(fit.sample.groups):
         return None
     if isinstance(found, JointWitness):
         rows = criteria_of(fit, found.capacity)
