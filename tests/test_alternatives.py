@@ -191,7 +191,7 @@ def test_every_gain_is_positive(seed):
     assert found.table[["gain women", "gain men", "gain in gap"]].to_numpy().min() > 1e-12
 
 
-FF = frontier(people(600))
+FF = frontier(people(600), random_state=3)
 NOW = algorithm(people(600)[0])
 FOUND = FF.alternatives(NOW, n=9)
 
@@ -422,7 +422,7 @@ def test_alternatives_within_a_capacity(capacity):
 def test_held_out_risks_by_hand():
     X, y, g = people(600)
     found = FF.alternatives(NOW, n=5, held_out=True)
-    split_seed = np.random.SeedSequence(0).spawn(4)[3].spawn(4)[1]
+    split_seed = np.random.SeedSequence(3).spawn(4)[3].spawn(4)[1]
     first, second = make_sample(X, y, g).split(np.random.default_rng(split_seed))
     t = plain_pairs(X[first], y[first], g[first], X[second])
     mu = shares(g[second])
