@@ -287,6 +287,7 @@ def test_a_summary_makes_no_second_fit_unless_asked(ff, three):
     assert "Left out as asked: `cost_of_ban()`" in blind.summary(ban=False)
 
 
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.WeakLearnerWarning")
 def test_predictions_from_outside_have_one_side_only(ff):
     other = FairFrontier(**OPTIONS).fit(X, y, sensitive_features=group, external_nuisance=ff.nuisance_.predictions[0])
     with pytest.raises(InputError, match="with a learner") as caught:

@@ -72,12 +72,14 @@ def test_exact_distances_do_not_agree_with_the_published_rates(comparison):
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")
 @pytest.mark.parametrize("design", ["balanced", pytest.param("skewed", marks=pytest.mark.slow)])
 def test_the_code_of_now_gives_what_was_kept_but_for_the_draws(store, design):
-    """Estimates are those of version 0.1.0, p-values and intervals those of other draws of the same law."""
+    """Published estimates are those of version 0.1.0, p-values and intervals those of other draws of the same law."""
     task, seen = tasks(18, (1000,), (design,), settings())[-1], set()
     kept = next(row.result for row in store.rows() if row.task == task.name)
     now, _ = replicate(*task.arguments)
     assert set(now) == set(kept)
     for key, value in kept.items():
+        if key.startswith("own: "):
+            continue  # by folds that were balanced by outcome then
         if key.endswith((" F", " F r", " F b")):
             seen.add("estimate")
             # other versions of the libraries round otherwise

@@ -86,7 +86,7 @@ def test_capacity_and_lotteries(fitted, tmp_path):
     path = ff.to_json(tmp_path / "record.json", {"lottery": 0.1 * decisions}, randomised=True, capacity=0.2)
     record = json.loads(path.read_text())
     shares = np.array([rule["selection_rate"] for rule in record["rules"]]) @ ff.sample_.groups.shares
-    assert (shares <= 0.2 + 1e-9).all()
+    assert shares.max() <= 0.2 + 1e-8  # a record has ten digits
     assert record["settings"]["capacity"] == 0.2
     assert not record["settings"]["bounded"]
     assert record["picture"]["region"] == []

@@ -236,7 +236,9 @@ def test_the_adjusted_p_value_decides_and_the_other_is_beside_it(record):
     assert "3 algorithms by Holm's method; 0.012 unadjusted)" in text
     assert "The p-values of the algorithms are adjusted for their number by Holm's method" in text
     alone = Reader(render(changed(found, "", algorithms=found.algorithms[:1]))).text
-    assert "djusted" not in alone
+    assert "adjusted for 3" not in alone
+    assert "of the algorithms are adjusted" not in alone
+    assert "unadjusted" not in alone
 
 
 def test_a_finding_that_does_not_survive_the_adjustment_is_not_claimed(record, read):

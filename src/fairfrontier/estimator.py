@@ -513,12 +513,12 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         return estimates.support(self.fit_, q)
 
     def support_set(self, q: ArrayLike) -> FloatArray:
-        """Risk pairs (k, 2) of the rules in directions ``q`` (k, 2); medians over repetitions.
+        """Risk pairs (k, 2) of the rules in directions ``q`` (k, 2); means over repetitions.
 
         Examples
         --------
         >>> ff.support_set([[-1, 0], [0, -1]]).round(2)
-        array([[0.16, 0.44],
+        array([[0.16, 0.43],
                [0.34, 0.35]])
         """
         return estimates.support_set(self.fit_, q)
@@ -609,7 +609,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         --------
         >>> curve = ff.frontier()
         >>> curve.points[0].round(2)  # it begins at the best point of the first group
-        array([0.16, 0.44])
+        array([0.16, 0.43])
         >>> curve.contains(ff.risks(in_use).risk)
         array([False])
         """
@@ -621,7 +621,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         Examples
         --------
         >>> ff.pareto_frontier().points[[0, -1]].round(2)
-        array([[0.16, 0.44],
+        array([[0.16, 0.43],
                [0.34, 0.35]])
         """
         return estimates.pareto_frontier(self.fit_, tolerance=tolerance, n_points=n_points)
@@ -766,7 +766,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         Pairs(west against north, south against north)
         >>> tests = three.pairs(reference="north").test_lda(in_use)
         >>> list(tests.to_frame()["verdict"])
-        ['lda-shown', 'no-evidence']
+        ['no-evidence', 'no-evidence']
         """
         groups = self.fit_.sample.groups
         check_reference(groups.labels, reference, others=self.fit_.sample.left_out)

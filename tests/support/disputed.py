@@ -17,7 +17,7 @@ STRONG, WEAK = "factored-boosting", "factored-logit"
 """The learner that sees whether a covariate is far from zero, and the one that cannot."""
 
 
-def disputed_table(n=600, seed=1):
+def disputed_table(n=900, seed=2):
     """Success depends on one covariate, mostly for m, and on whether another one is far from zero on either side.
 
     The decisions "in use" follow the first covariate, but for a few coins, about as well as a linear model can. A

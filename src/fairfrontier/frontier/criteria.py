@@ -61,8 +61,8 @@ class CriteriaRows(NamedTuple):
         return bool(np.isfinite(self.capacity) or (self.lower != 0.0).any() or (self.spread != 1.0).any())
 
     def within(self, capacity: float | None) -> CriteriaRows:
-        """Return the rows with a capacity of the rules, if there is one."""
-        return self if capacity is None else self._replace(capacity=capacity)
+        """Return the rows with a capacity of the rules, if there is one; for everybody it is none."""
+        return self if capacity is None or capacity >= 1.0 else self._replace(capacity=capacity)
 
     def cutoffs(self, directions: FloatArray) -> FloatArray:
         """Where the rules of ``directions`` (R, J) begin to select: value, chance of those at it and its width (R, 3).

@@ -151,7 +151,7 @@ def _in_sequence(
 
 def keeps_decisions(fit: Fit, capacity: float | None = None) -> bool:
     """Whether the rules of the robust test keep an algorithm's decisions within a margin; see `fan.cells`."""
-    limited = capacity is not None or fit.bounded or fit.compressed
+    limited = (capacity is not None and capacity < 1.0) or fit.bounded or fit.compressed
     return fit.n_rep > 1 and not limited and not fit.rules.sees_group and fit.sequence is None
 
 
