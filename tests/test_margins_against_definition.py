@@ -12,7 +12,7 @@ from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.frontier.criteria import risk_rows
 from fairfrontier.frontier.criteria_kernels import N_BINS, find_margins
 from fairfrontier.frontier.dependence import disagreement_factor
-from fairfrontier.frontier.rule_values import RuleValuer, changed_share, slacks
+from fairfrontier.frontier.rule_values import CAUTION, RuleValuer, changed_share, slacks
 from fairfrontier.inference.fan.cells import cut_cells
 from fairfrontier.inference.fan.evidence import default_refinement
 from fairfrontier.inference.fan.forms import standing_of
@@ -89,7 +89,7 @@ class Cells:
             own[unit] = own.get(unit, 0.0) + share * (self.dl[i] * (self.a[i] - mean[i]) - gain[g])
             apart = sum((c - mean[i]) ** 2 for c in chances[:, i]) / 2
             noise[unit] = noise.get(unit, 0.0) + share * self.dl[i] * sqrt(2 * apart)
-        added = disagreement_factor(N_FOLDS) * sum(x**2 for x in noise.values())
+        added = CAUTION * disagreement_factor(N_FOLDS) * sum(x**2 for x in noise.values())
         return sum(x**2 for x in own.values()) + added
 
 

@@ -22,6 +22,10 @@ from .criteria_kernels import find_margins, sum_rules, sum_selected
 from .fan import Fan
 from .standing import Standing, rounding
 
+CAUTION = 1.5
+"""With margins so many times the variance that the disagreement between repetitions shows is added: margins take away
+the noise that hides how far this estimate falls short by chance."""
+
 
 @dataclass(frozen=True, slots=True)
 class RuleValues:
@@ -118,7 +122,8 @@ class RuleValuer:
         gain, (shared, influenced) = sums.gain, self._products
         mixed = sums.with_shares * gain[:, None, :]
         covariance = sums.second - mixed - mixed.transpose(0, 2, 1) + gain[:, :, None] * gain[:, None, :] * shared
-        cross, added = sums.cross - gain[:, :, None] * influenced, self.standing.factor * sums.disagreement
+        factor = self.standing.factor * (CAUTION if self.margins else 1.0)
+        cross, added = sums.cross - gain[:, :, None] * influenced, factor * sums.disagreement
         return RuleValues(p, gain, sums.predicted, covariance, cross, added)
 
     def _add(self, p: FloatArray, sums: _Sums) -> None:
