@@ -9,6 +9,7 @@ import pandas as pd
 from ..data.criteria import USUAL, Criteria
 from ..data.number_formats import p_value_text, share_text
 from ..data.reading import Label
+from ..inference.ban.estimates import POPULATION
 from ..inference.lda.answer import Verdict
 from .frame import Run
 from .joint_record import GroupsRecord, JointAlgorithmRecord
@@ -57,6 +58,11 @@ def meanings(two: bool, settings: Settings) -> dict[Verdict, str]:
     said = {verdict: text.format(group=_SEEN[rules], better=better) for verdict, text in _MEANINGS.items()}
     if rules == "group-aware":
         said["lda-shown"] = _BY_GROUP
+    elif not other_criteria(settings):
+        said["not-comparable"] += (
+            ' If the algorithm sees the group, compare it with its own kind (--rules group-aware, or rules="group-aware"'
+            " in Python)."
+        )
     return said
 
 
@@ -168,6 +174,21 @@ def learner_together(better_for: Sequence[Label], *, overall: bool = False) -> s
         f"For group {' and for group '.join(map(str, better_for))} the algorithm does better than the learner's best "
         "rule, beyond chance: the learner is too weak, or the algorithm uses information outside the covariates."
     )
+
+
+def ban_line(record: Record | GroupsRecord) -> str | None:
+    """Return what a ban of the group adds to the risks, with population weights, and what is shown, as one line.
+
+    None if that was not estimated, as with rules compared by other criteria.
+    """
+    if record.ban is None:
+        return None
+    point = next(point for point in record.ban.points if point.name == POPULATION)
+    costs = ", ".join(
+        f"{label} {cost:+.4f} ({low:+.4f} to {high:+.4f})"
+        for label, cost, low, high in zip(record.groups, point.cost, point.low, point.high, strict=True)
+    )
+    return f"Ban of the group, what it adds to the risks at the point 'population': {costs}. {record.ban.remarks[0]}"
 
 
 def beside_verdict(algorithm: AlgorithmRecord | JointAlgorithmRecord) -> list[str]:
