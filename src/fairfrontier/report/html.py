@@ -21,7 +21,7 @@ from .frame import plain
 from .joint_record import GroupsRecord, PairRecord
 from .origin import Settings
 from .record import Record
-from .sentences import CHIPS, CITATION, REFERENCES, SETTINGS, meanings, other_criteria
+from .sentences import CHIPS, CITATION, REFERENCES, SETTINGS, better_rule, meanings, other_criteria
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -136,6 +136,7 @@ def _filters(shares: bool, alpha: float) -> dict[str, Callable[..., str]]:
         "share": _share,
         "risk": (lambda value: _share(value, 2)) if shares else _number,
         "change": change,
+        "better": better_rule,
         "bare": (lambda value: _points(value, unit="")) if shares else _number,
         "root_change": lambda value: change(None if value is None else math.sqrt(max(value, 0.0))),
         "level": confidence_text,

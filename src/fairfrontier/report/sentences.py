@@ -14,7 +14,7 @@ from ..inference.lda.answer import Verdict
 from .frame import Run
 from .joint_record import GroupsRecord, JointAlgorithmRecord
 from .origin import Settings
-from .record import AlgorithmRecord, Record
+from .record import AlgorithmRecord, AlternativeRecord, Record
 
 HEADLINES: Mapping[Verdict, str] = {
     "lda-shown": "A less discriminatory alternative is shown to exist.",
@@ -174,6 +174,19 @@ def learner_together(better_for: Sequence[Label], *, overall: bool = False) -> s
         f"For group {' and for group '.join(map(str, better_for))} the algorithm does better than the learner's best "
         "rule, beyond chance: the learner is too weak, or the algorithm uses information outside the covariates."
     )
+
+
+def better_rule(algorithm: AlgorithmRecord) -> AlternativeRecord | None:
+    """Return the listed rule, not in doubt, with lower risks for both groups than an alternative that changes one.
+
+    Of several that with the smallest sum of risks.
+    """
+    found = algorithm.lda.witness
+    if found is None or found.changed is None:
+        return None
+    sure = [own for own in algorithm.alternatives if not own.flagged]
+    better = [own for own in sure if own.risk[0] < found.risk[0] and own.risk[1] < found.risk[1]]
+    return min(better, key=lambda own: sum(own.risk), default=None)
 
 
 def ban_line(record: Record | GroupsRecord) -> str | None:
