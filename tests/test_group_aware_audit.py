@@ -202,6 +202,8 @@ def test_what_is_asked_for_decides():
         "rules that do not see the group (--rules auto), because those that do cannot be had with another question "
         "than risks by group"
     )
+    alike = planned(table.assign(common=1), decision="common", **seen)
+    assert any("common: selects everybody, so that it makes no difference" in line for line in alike.lines())
     assert "--rules group-aware" not in " ".join(planned(table, decision="common", jitter=0.01, **seen).lines())
     asked = planned(table, decision="optimised", rules="group-aware", exclude=("thresholds", "common"))
     assert "(--rules group-aware)" in " ".join(asked.lines())

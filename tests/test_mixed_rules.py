@@ -165,7 +165,7 @@ def test_alternatives_by_risks_are_deployed_as_the_rules_of_their_directions(n_g
 
 def test_what_cannot_be_deployed_is_refused(kept):
     _, test = kept
-    other, in_use = fitted()
+    other, _ = fitted()
     refused("bad-decisions", "found by another fit", lambda: other.rule(test.witness))
     aware, _ = fitted(rules="group-aware")
     X, y, group, _ = town()

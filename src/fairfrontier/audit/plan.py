@@ -259,7 +259,7 @@ def make_account(roles: Roles, rows: Rows, screening: Screening, inputs: Inputs,
         roles=roles.by_column,
         excluded=screening.excluded,
         warned=screening.warned,
-        noted={**screening.noted, **_ties(inputs, request)},
+        noted={**screening.noted, **_ties(inputs, request), **_constant(inputs)},
         dropped=rows.dropped,
         other_groups=rows.other_groups,
         categories={column: int(inputs.X[column].nunique()) for column in text},
@@ -285,6 +285,18 @@ def _copied(inputs: Inputs, group: IntArray, request: AuditRequest) -> Copies | 
     if inputs.clusters is not None or request.copies != "auto":
         return None
     return find_copies(inputs.covariates(request.score_as_feature), inputs.y, group)
+
+
+def _constant(inputs: Inputs) -> dict[str, str]:
+    """Return a remark on every algorithm that decides alike about all people."""
+    found = {name: np.unique(decisions) for name, decisions in inputs.algorithms.items()}
+    words = {0.0: "selects nobody", 1.0: "selects everybody"}
+    return {
+        name: f"{words.get(float(values[0]), 'has the same chance for everybody')}, so that it makes no difference "
+        "between people"
+        for name, values in found.items()
+        if len(values) == 1
+    }
 
 
 def _ties(inputs: Inputs, request: AuditRequest) -> dict[str, str]:

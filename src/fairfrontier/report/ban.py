@@ -6,7 +6,6 @@ from ..inference.ban.result import BanCost
 from .basis import numbers
 from .frame import BanPoint, BanRecord
 
-
 NO_LIMIT = "The largest share of people that a rule may select does not apply here: both sides are of rules without it."
 
 

@@ -60,8 +60,8 @@ def meanings(two: bool, settings: Settings) -> dict[Verdict, str]:
         said["lda-shown"] = _BY_GROUP
     elif not other_criteria(settings):
         said["not-comparable"] += (
-            ' If the algorithm sees the group, compare it with its own kind (--rules group-aware, or rules="group-aware"'
-            " in Python)."
+            " If the algorithm sees the group, compare it with its own kind (--rules group-aware, in Python "
+            'rules="group-aware").'
         )
     return said
 

@@ -133,7 +133,9 @@ class Alternatives(ExplainedResult):
         open_to = np.flatnonzero(np.ones(len(self), dtype=bool) if flagged else ~self.table["flagged"].to_numpy())
         if len(open_to) == 0:
             found = f"all {len(self)} found are flagged; flagged=True allows them" if len(self) else "none was found"
-            raise InputError("bad-option", " ".join([f"There is no alternative to choose from: {found}.", *self._way()]))
+            raise InputError(
+                "bad-option", " ".join([f"There is no alternative to choose from: {found}.", *self._way()])
+            )
         if nearest is not None:
             target = check_risks(nearest, len(self.groups))
             if len(target) != 1:

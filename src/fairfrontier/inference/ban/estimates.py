@@ -158,7 +158,7 @@ def _seeing(fit: Fit, within: FloatArray, names: Sequence[str]) -> list[_Rules]:
     Decisions about one group leave the others alone, so every group may have any risk between its smallest and its
     largest. Of two groups the fairest point is that of the box: the group worse off has its smallest risk, and the
     other one comes as close to it as it can. Which one that is, and whether the other can be brought so far, is decided
-    by prediction, by all repetitions together. Of more groups the fairest point is a mixture that is best by prediction.
+    by prediction, by all repetitions together. Of more groups it is a mixture that is best by prediction.
     """
     found, s, rows = [_Rules() for _ in within], fit.sample, fit.row_losses
     unit, people = np.eye(len(s.groups)), np.arange(fit.n_obs)

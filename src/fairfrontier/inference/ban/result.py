@@ -180,7 +180,7 @@ class BanCost(ExplainedResult):
         ]
 
     def _below_zero(self) -> list[str]:
-        """Say that negative costs are noise, if there are any where every group has its smallest risk with the group."""
+        """Say that negative costs are noise, where every group has its smallest risk with the group."""
         cost = self.cost[[name != FAIREST for name in self.names]]
         if not (cost < -STILL * np.abs(self.without).max()).any():
             return []
