@@ -70,6 +70,7 @@ def _environment(shares: bool, alpha: float) -> Environment:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_text)
     )
     found.filters |= _filters(shares, alpha)
+    found.filters["better"] = better_rule
     return found
 
 
@@ -136,7 +137,6 @@ def _filters(shares: bool, alpha: float) -> dict[str, Callable[..., str]]:
         "share": _share,
         "risk": (lambda value: _share(value, 2)) if shares else _number,
         "change": change,
-        "better": better_rule,
         "bare": (lambda value: _points(value, unit="")) if shares else _number,
         "root_change": lambda value: change(None if value is None else math.sqrt(max(value, 0.0))),
         "level": confidence_text,

@@ -82,7 +82,8 @@ def _chances(fit: Fit, sides: Sides) -> FloatArray:
         return np.asarray(known.mean(axis=0))
     length = np.abs(sides.blind).mean(axis=0) / fit.sample.groups.shares
     total = length.sum(axis=1, keepdims=True)
-    return np.divide(length, total, out=np.zeros_like(length), where=total > 0.0)
+    likely: FloatArray = np.divide(length, total, out=np.zeros_like(length), where=total > 0.0)
+    return likely
 
 
 def _doubts(fit: Fit, sides: Sides) -> tuple[str, ...]:
