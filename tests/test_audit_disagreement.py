@@ -75,6 +75,10 @@ def test_the_terminal_and_the_report_say_it_under_the_verdict(name, request):
         assert f"{run['learner']}, seed {run['seed']}: {CHIPS[run['verdict']]}, p-value {run['p_value']:.3f}" in said[1]
     assert f"lie on both sides of the level {LEVEL:g}." in said[2]
     assert said[-1] == algorithm["other_runs"]["next_step"]
+    (ban,) = [line for line in lines if line.startswith("Ban of the group")]
+    point = next(point for point in done.record["ban"]["points"] if point["name"] == "population")
+    assert all(f"{cost:+.4f} ({low:+.4f}" in ban for cost, low in zip(point["cost"], point["low"], strict=True))
+    assert ban.endswith(done.record["ban"]["remarks"][0])
     text = text_of(done.page)
     assert f"Depends on how it is asked. {' '.join(said)} See sensitivity." in text
     assert "other runs disagree" in text
@@ -226,6 +230,17 @@ def test_what_to_do_next(others, effort, step):
     assert found.next_step.startswith(f"What to do: {step}")
     assert found.next_step.count(". ") == 0
     assert found.sentences[-1] == found.next_step
+
+
+@pytest.mark.parametrize("others", [[run("logit", 1, "not-comparable", 0.9)], [FIRST]])
+def test_what_to_do_if_an_algorithm_is_not_comparable(others):
+    for could in (True, False):
+        effort = Effort(could_see_group=could)
+        found = other_runs([run("logit", 0, "not-comparable", 0.9), *others], "it", 0.05, effort)
+        assert "nothing on this account" not in found.next_step
+        assert found.next_step.endswith("--rules group-aware compares it with its own kind.") is could
+        assert ("the seed matters" in found.next_step) is (others == [FIRST])
+        assert found.next_step.count(". ") == 0
 
 
 def test_counts_and_words_of_a_single_run_and_of_none():

@@ -195,7 +195,16 @@ def test_what_is_asked_for_decides():
     assert planned(table, decision="thresholds", rules="group-blind", **seen).rules == "group-blind"
     common = planned(table, decision="common", exclude=("optimised", "thresholds"))
     assert common.rules == "group-blind"
-    assert not [line for line in common.lines() if line.startswith("Rules")]
+    (line,) = [line for line in common.lines() if line.startswith("Rules")]
+    assert line.endswith("rules that do not see the group; if yours does, say --rules group-aware")
+    other = planned(table, decision="thresholds", fairness="selection-rate", **seen)
+    assert other.compared_with()[-1].endswith(
+        "rules that do not see the group (--rules auto), because those that do cannot be had with another question "
+        "than risks by group"
+    )
+    alike = planned(table.assign(common=1), decision="common", **seen)
+    assert any("common: selects everybody, so that it makes no difference" in line for line in alike.lines())
+    assert "--rules group-aware" not in " ".join(planned(table, decision="common", jitter=0.01, **seen).lines())
     asked = planned(table, decision="optimised", rules="group-aware", exclude=("thresholds", "common"))
     assert "(--rules group-aware)" in " ".join(asked.lines())
     assert planned(table, decision="thresholds", jitter=0.01, **seen).rules == "group-blind"

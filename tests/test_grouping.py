@@ -83,6 +83,17 @@ def test_labels_that_differ_by_blanks():
     assert together.counts["White"] == np.char.startswith(group.astype(str), "White").sum()
 
 
+def test_empty_labels_and_quantities_are_no_groups():
+    n = len(Y)
+    empty = np.where(np.arange(n) % 3 == 0, " ", np.where(np.arange(n) % 3 == 1, "a", "b"))
+    count = np.count_nonzero(empty == " ")
+    refused("unknown-group", f"{count} rows with an empty label, ' '", lambda: make_sample(X, Y, empty))
+    assert make_sample(X, Y, empty, groups=("a", "b")).n_obs == n - count
+    drawn = np.random.default_rng(0).normal(size=n)
+    refused("too-many-groups", f"{n} different numbers in {n} rows, .* a quantity", lambda: make_sample(X, Y, drawn))
+    assert len(make_sample(X, Y, np.arange(n) % 2 + 0.5).groups) == 2
+
+
 def test_many_small_cells_are_listed():
     cells = pd.DataFrame({"a": np.arange(400) % 8, "b": np.arange(400) // 8 % 5})
     many = np.random.default_rng(1).normal(size=(400, 2))

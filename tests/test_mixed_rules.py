@@ -3,6 +3,7 @@
 import json
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -164,10 +165,22 @@ def test_alternatives_by_risks_are_deployed_as_the_rules_of_their_directions(n_g
 
 def test_what_cannot_be_deployed_is_refused(kept):
     _, test = kept
-    other, in_use = fitted()
+    other, _ = fitted()
     refused("bad-decisions", "found by another fit", lambda: other.rule(test.witness))
     aware, _ = fitted(rules="group-aware")
-    changed = aware.test_lda(in_use).evidence.witness
-    refused("bad-decisions", "changes decisions about group", lambda: aware.rule(changed))
+    X, y, group, _ = town()
+    bad = ((X["skill"] > 0.0) ^ (group == "a")).astype(int)  # wrong about one group alone
+    changed = aware.test_lda(bad).witness
+    refused("bad-option", "all decisions stay as now but those about group", lambda: aware.rule(changed))
+    found = aware.alternatives(bad)
+    none = replace(found, table=found.table.iloc[:0], directions=found.directions[:0])
+    label = changed.changed
+    refused("bad-option", f'none was found. What the test has found .*rule."best-for:{label}"', none.select)
+    assert any("all decisions stay as now but those about group" in line for line in found.sentences())
+    # in practice, with a rule that has seen these rows
+    chance = aware.rule(f"best-for:{label}").predict_proba(X, sensitive_features=group)[:, 1]
+    mixed = np.where(group == label, changed.shares[0] * chance + (1.0 - changed.shares[0]) * bad, bad)
+    risks = [np.abs(y - mixed)[group == own].mean() for own in aware.groups_]
+    np.testing.assert_allclose(risks, changed.risk, atol=0.03)
     nothing = other.test_lda(other.rule("population").predict(town()[0]))
     refused("bad-option", "shows no alternative", lambda: other.rule(nothing))

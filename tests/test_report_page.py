@@ -318,6 +318,25 @@ def test_an_alternative_that_is_not_confirmed_is_marked(record, read):
     assert "Not confirmed." in Reader(render(changed(record, WITNESS, confirmed=False))).text
 
 
+def test_a_listed_rule_that_is_better_than_a_change_of_one_group_is_named(record, read):
+    said = "A better one is listed."
+    assert said not in read.text
+    sure = next(own for own in record.algorithms[0].alternatives if not own.flagged)
+    worse = {"changed": "WOMENLABEL", "shares": (1.0,), "risk": (0.9, 0.9)}
+    text = Reader(render(changed(record, WITNESS, **worse))).text
+    best = min((own for own in record.algorithms[0].alternatives if not own.flagged), key=lambda own: sum(own.risk))
+    assert f"{said} A rule of the frontier" in text
+    assert f"{best.risk[0]:.2%} for WOMENLABEL" in text or f"{best.risk[0]:.2%} for MENLABEL" in text
+    assert said not in Reader(render(changed(record, WITNESS, **worse | {"risk": (0.0, sure.risk[1] + 0.1)}))).text
+
+
+def test_points_of_rules_that_see_the_group_are_told_from_those_of_rules_that_do_not(record, read):
+    words = ("those of rules that do not see the group; the table of points", "best points of rules that see the group")
+    assert not any(each in read.text for each in words)
+    text = Reader(render(changed(record, "settings", rules="group-aware"))).text
+    assert all(each in text for each in words)
+
+
 def test_verdicts_that_hang_on_a_choice_are_marked(record, read):
     assert "Depends on how it is asked." not in read.text
     assert read.text.count("1 of 1 other run") == 3

@@ -244,7 +244,7 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
     from .audit.write import PAGE, RECORD, check_folder, write_audit
     from .data.checks import check_n_jobs
     from .progress import progress_bar
-    from .report.sentences import beside_verdict, pair_lines, verdict_line
+    from .report.sentences import ban_line, beside_verdict, pair_lines, verdict_line
 
     check_n_jobs(jobs, "--jobs")
     console.print("\n".join(plan.lines()) + "\n")
@@ -258,6 +258,8 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
             console.print(f"  {printable(line)}")
     for line in pair_lines(finished.record):
         console.print(printable(line))
+    if (ban := ban_line(finished.record)) is not None:
+        console.print(printable(ban))
     for warning in finished.record.warnings:
         console.print(f"Note: {printable(warning)}")
     console.print(f"Report: {out / PAGE}\nRecord: {out / RECORD}")

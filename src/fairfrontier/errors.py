@@ -56,6 +56,7 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "bad-learner": "The learner lacks the methods needed, or does not suit the loss.",
         "bad-features": "The covariates cannot be used: missing, not numeric, or of another shape.",
         "bad-nuisance": "Nuisance predictions supplied from outside are not a finite array (n, groups) within 1e50.",
+        "group-determined": "Covariates nearly determine the group, so that a ban of it is empty and has no cost.",
         "undefined-rate": "A rate or ratio is not defined: nobody of a group counts for it, or nobody is selected.",
         "bad-draws": "The number of bootstrap draws, or the draws themselves, cannot be used.",
         "bad-file": "A file cannot be read as a table, or a report cannot be written where it should be.",

@@ -37,7 +37,7 @@ from .frontier.support import SupportFunction
 from .in_parts import LEARN_ROWS, Reading, learn_in_parts, on_cluster
 from .in_parts import Task as PartsTask
 from .inference import estimates, questions
-from .inference.ban.questions import cost_of_ban
+from .inference.ban.questions import cost_of_ban, warn_of_few_people
 from .inference.ban.result import BanCost
 from .inference.bands import EstimatedFeasibleSet
 from .inference.best_points import BestPointTests
@@ -922,7 +922,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         """
         return questions.skew_test(self.fit_, alpha=alpha, method=method)
 
-    def cost_of_ban(self, alpha: float | None = None) -> BanCost:
+    def cost_of_ban(self, alpha: float | None = None, *, capacity: float | None = None) -> BanCost:
         """What it costs that rules may not see the group: risks attainable with and without it, and their difference.
 
         At the best point of each group, with equal and with population weights, at the rawlsian and the fairest point
@@ -933,10 +933,22 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         ----------
         alpha : float, optional
             Level; default that of the object.
+        capacity : float, optional
+            Refused: both sides are those of rules without a capacity.
 
         Returns
         -------
         BanCost
+
+        Raises
+        ------
+        InputError
+            With the code "group-determined" if the covariates nearly determine the group, so that a ban is empty.
+
+        Warns
+        -----
+        SmallSampleWarning
+            If a group is so small that nothing is called shown.
 
         Examples
         --------
@@ -947,7 +959,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         True
         """
         self.fit_.needs_rows("What a ban of the group costs")
-        return cost_of_ban(self.fit_, alpha=alpha)
+        found = cost_of_ban(self.fit_, alpha=alpha, capacity=capacity)
+        warn_of_few_people(self.fit_)
+        return found
 
     def distance_to_fairest(
         self,

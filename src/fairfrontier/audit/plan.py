@@ -123,7 +123,7 @@ class AuditPlan:
             how = "used" if self.request.score_as_feature else "not used"
             lines.append(f"            The score is {how} as a covariate; the verdict is shown both ways.")
         lines.append(f"Question    {self.question}")
-        lines += [f"Rules       {text}" for text in self.compared_with()]
+        lines += [f"Rules       {text}" for text in self.compared_with() or [self._plain_rules()]]
         return [*lines, f"Learner     {self._learner()}"]
 
     @property
@@ -144,8 +144,19 @@ class AuditPlan:
         request = self.request
         if request.rules != "auto":
             return request.rules
-        fits = not request.sequential and request.jitter == 0.0 and not other_criteria(request)
-        return "group-aware" if self.account.group_specific and fits else "group-blind"
+        return "group-aware" if self.account.group_specific and not self._against_aware() else "group-blind"
+
+    def _against_aware(self) -> str:
+        """The options that do not go with rules that see the group; empty if there are none."""
+        request = self.request
+        found = {"--sequential": request.sequential, "--jitter": request.jitter != 0.0}
+        found |= {"another question than risks by group": other_criteria(request)}
+        return " and ".join(name for name, given in found.items() if given)
+
+    def _plain_rules(self) -> str:
+        """Say with which rules algorithms are compared whose decisions are not seen to depend on the group."""
+        blind = "Algorithms are compared with rules that do not see the group"
+        return blind if self._against_aware() else f"{blind}; if yours does, say --rules group-aware"
 
     def compared_with(self) -> list[str]:
         """Say with which rules algorithms are compared where that is not plain, and how their decisions depend."""
@@ -153,7 +164,9 @@ class AuditPlan:
         if not found and self.rules == "group-blind":
             return []
         seen = "may see the group" if self.rules == "group-aware" else "do not see the group"
-        why = " (--rules auto)" if self.request.rules == "auto" else f" (--rules {self.request.rules})"
+        why = f" (--rules {self.request.rules})"
+        if self.request.rules == "auto" and self.rules == "group-blind":
+            why = f" (--rules auto), because those that do cannot be had with {self._against_aware()}"
         return [*found, f"Algorithms are compared with rules that {seen}{why}"]
 
     def _learner(self) -> str:
@@ -246,7 +259,7 @@ def make_account(roles: Roles, rows: Rows, screening: Screening, inputs: Inputs,
         roles=roles.by_column,
         excluded=screening.excluded,
         warned=screening.warned,
-        noted={**screening.noted, **_ties(inputs, request)},
+        noted={**screening.noted, **_ties(inputs, request), **_constant(inputs)},
         dropped=rows.dropped,
         other_groups=rows.other_groups,
         categories={column: int(inputs.X[column].nunique()) for column in text},
@@ -272,6 +285,18 @@ def _copied(inputs: Inputs, group: IntArray, request: AuditRequest) -> Copies | 
     if inputs.clusters is not None or request.copies != "auto":
         return None
     return find_copies(inputs.covariates(request.score_as_feature), inputs.y, group)
+
+
+def _constant(inputs: Inputs) -> dict[str, str]:
+    """Return a remark on every algorithm that decides alike about all people."""
+    found = {name: np.unique(decisions) for name, decisions in inputs.algorithms.items()}
+    words = {0.0: "selects nobody", 1.0: "selects everybody"}
+    return {
+        name: f"{words.get(float(values[0]), 'has the same chance for everybody')}, so that it makes no difference "
+        "between people"
+        for name, values in found.items()
+        if len(values) == 1
+    }
 
 
 def _ties(inputs: Inputs, request: AuditRequest) -> dict[str, str]:

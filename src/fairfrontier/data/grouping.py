@@ -18,6 +18,9 @@ CROSS = " & "
 REST = "*"
 """In the place of labels to be merged: all that are named nowhere else."""
 
+MOST_NUMBERS = 10
+"""Different fractions up to which a column of numbers may be one of groups, however few rows there are."""
+
 Merge = Mapping[Label, Sequence[Label]]
 """New labels, each with the labels that it replaces."""
 
@@ -142,6 +145,25 @@ def refuse_blanks(column: Column, name: str, interface: Interface = PYTHON) -> N
                 f"{name} has labels that differ by blanks only: {shown(other)} and {shown(label)}. Strip them, or say "
                 f"that they are one group by {_as_merge(' '.join(label.split()), other, label, interface)}.",
             )
+
+
+def refuse_odd_labels(column: Column, name: str) -> None:
+    """Refuse, where groups were not chosen, empty labels, and fractions of which most occur once: a quantity."""
+    values = column.at(np.flatnonzero(~column.missing))
+    empty = [label for label in values if isinstance(label, str) and not label.strip()]
+    if empty:
+        raise InputError(
+            "unknown-group",
+            f"{name} has {len(empty):,} rows with an empty label, {shown(empty[0])}. If these people have no known "
+            "group, make it a missing value (None); if they are a group, give it a name.",
+        )
+    labels = np.unique(values) if values.dtype.kind == "f" else values[:0]
+    if 2 * len(labels) > len(values) and len(labels) > MOST_NUMBERS and (labels % 1.0 != 0.0).any():
+        raise InputError(
+            "too-many-groups",
+            f"{name} has {len(labels):,} different numbers in {len(values):,} rows, such as {labels[0]:g} and "
+            f"{labels[1]:g}: a quantity, and not groups. Cut it into a few classes first.",
+        )
 
 
 def _as_merge(new: str, first: str, second: str, interface: Interface) -> str:

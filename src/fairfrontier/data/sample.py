@@ -12,7 +12,7 @@ from ..errors import CopiedRowsWarning, DroppedRowsWarning, InputError
 from .aligning import aligned, index_of
 from .copies import COPIES, Copies, copies_in_words, find_copies, twins
 from .declared import NOTHING, Declared
-from .grouping import Merge, merge_labels, read_group_column, refuse_blanks
+from .grouping import Merge, merge_labels, read_group_column, refuse_blanks, refuse_odd_labels
 from .groups import Groups, by_group, make_groups, outside_groups, read_groups
 from .reading import (
     Column,
@@ -235,6 +235,8 @@ def make_sample(
     columns = given.columns
     group, merged = merge_labels(columns["sensitive_features"], merge, groups, name="sensitive_features")
     refuse_blanks(group, "sensitive_features")
+    if groups is None:
+        refuse_odd_labels(group, "sensitive_features")
     outside = outside_groups(group, groups)
     kept = np.ones(given.n_rows, dtype=bool)
     for positions in outside.values():

@@ -249,6 +249,25 @@ def diagnose(
     )
 
 
+def what_determines(
+    X: Table | None, group: IntArray, n_groups: int, weight: FloatArray, chances: FloatArray
+) -> str | None:
+    """Say what nearly determines the group, so that every group is told from the others; None if nothing does.
+
+    ``chances`` (n, G) are predictions that are larger the likelier a group is.
+    """
+    members = [group == g for g in range(1 if n_groups == 2 else n_groups)]
+    if X is not None:
+        names = [_revealing_covariate(X, own, weight) for own in members]
+        if all(name is not None for name in names):
+            return f"covariates separate the groups ({', '.join(dict.fromkeys(map(repr, names)))})"
+    ranks = [np.unique(chances[:, g], return_inverse=True)[1] for g in range(len(members))]
+    auc = min(weighted_auc(codes, own, weight) for codes, own in zip(ranks, members, strict=True))
+    if auc > AUC_DETERMINED:
+        return f"the learner's predictions separate the groups (area under the curve {auc:.3f})"
+    return None
+
+
 def warn(diagnostics: Diagnostics, *, jitter: float = 0.0, stacklevel: int = 2) -> None:
     """Warn about doubtful conditions.
 

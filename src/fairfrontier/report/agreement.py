@@ -13,11 +13,19 @@ from .sentences import CHIPS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """What was done to find out: whether more runs were asked for, repetitions of each, and runs that failed."""
+    """What was done to find out: whether more runs were asked for, repetitions of each, and runs that failed.
+
+    ``could_see_group``: whether rules do not see the group here, and could with the same question.
+    """
 
     robustness: bool = False
     repetitions: int = 1
     not_done: int = 0
+    could_see_group: bool = False
+
+
+_COMPARABLE = "a stronger learner, or the algorithm's own score as a covariate, may make it comparable."
+_OWN_KIND = "if the algorithm sees the group, --rules group-aware compares it with its own kind."
 
 
 def other_runs(runs: Sequence[Run], name: str, alpha: float, effort: Effort) -> OtherRuns:
@@ -30,6 +38,9 @@ def other_runs(runs: Sequence[Run], name: str, alpha: float, effort: Effort) -> 
     ends = min(p_values), max(p_values)
     straddles = ends[0] <= alpha < ends[1]
     step = _next_step(decisive, differing, effort)
+    if verdict == "not-comparable":
+        known = step if differing else f"What to do: {_COMPARABLE}"
+        step = f"{known[:-1]}; {_OWN_KIND}" if effort.could_see_group else known
     return OtherRuns(
         counted=len(counted),
         same_verdict=len(counted) - len(differing),

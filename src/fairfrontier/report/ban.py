@@ -6,9 +6,11 @@ from ..inference.ban.result import BanCost
 from .basis import numbers
 from .frame import BanPoint, BanRecord
 
+NO_LIMIT = "The largest share of people that a rule may select does not apply here: both sides are of rules without it."
 
-def ban(found: BanCost | None) -> BanRecord | None:
-    """Fill the record from the result, if the question was asked."""
+
+def ban(found: BanCost | None, capacity: float | None = None) -> BanRecord | None:
+    """Fill the record from the result, if the question was asked; say that a ``capacity`` does not apply."""
     if found is None:
         return None
     low, high = found.intervals[..., 0], found.intervals[..., 1]
@@ -26,4 +28,5 @@ def ban(found: BanCost | None) -> BanRecord | None:
         )
         for j, name in enumerate(found.names)
     ]
-    return BanRecord(points=tuple(points), remarks=tuple(found.remarks()))
+    remarks = found.remarks() if capacity is None else [*found.remarks(), NO_LIMIT]
+    return BanRecord(points=tuple(points), remarks=tuple(remarks))

@@ -143,7 +143,9 @@ def runs_beside(name: str, ff: FairFrontier, audit: AuditParts) -> OtherRuns | N
     if not audit.sensitivity:
         return None
     robustness = audit.request is not None and audit.request.robustness
-    effort = Effort(robustness=robustness, repetitions=ff.fit_.n_rep, not_done=audit.not_done)
+    fit = ff.fit_
+    could = not fit.rules.sees_group and fit.asked is None and fit.sequence is None and fit.learning.jitter == 0.0
+    effort = Effort(robustness=robustness, repetitions=fit.n_rep, not_done=audit.not_done, could_see_group=could)
     return other_runs(audit.sensitivity, name, ff.alpha, effort)
 
 

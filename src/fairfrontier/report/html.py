@@ -21,7 +21,7 @@ from .frame import plain
 from .joint_record import GroupsRecord, PairRecord
 from .origin import Settings
 from .record import Record
-from .sentences import CHIPS, CITATION, REFERENCES, SETTINGS, meanings, other_criteria
+from .sentences import CHIPS, CITATION, REFERENCES, SETTINGS, better_rule, meanings, other_criteria
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -70,6 +70,7 @@ def _environment(shares: bool, alpha: float) -> Environment:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(_text)
     )
     found.filters |= _filters(shares, alpha)
+    found.filters["better"] = better_rule
     return found
 
 

@@ -77,7 +77,7 @@ def make_record(
         rules=slider(ff, function),
         algorithms=tuple(algorithm(findings, name, shape.corners, ff, audit) for name in findings.tests),
         skew=skew(findings.skew),
-        ban=ban(findings.ban),
+        ban=ban(findings.ban, capacity),
         without_ban=findings.without_ban,
         sensitivity=audit.sensitivity,
         warnings=(),

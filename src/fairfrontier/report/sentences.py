@@ -9,11 +9,12 @@ import pandas as pd
 from ..data.criteria import USUAL, Criteria
 from ..data.number_formats import p_value_text, share_text
 from ..data.reading import Label
+from ..inference.ban.estimates import POPULATION
 from ..inference.lda.answer import Verdict
 from .frame import Run
 from .joint_record import GroupsRecord, JointAlgorithmRecord
 from .origin import Settings
-from .record import AlgorithmRecord, Record
+from .record import AlgorithmRecord, AlternativeRecord, Record
 
 HEADLINES: Mapping[Verdict, str] = {
     "lda-shown": "A less discriminatory alternative is shown to exist.",
@@ -57,6 +58,11 @@ def meanings(two: bool, settings: Settings) -> dict[Verdict, str]:
     said = {verdict: text.format(group=_SEEN[rules], better=better) for verdict, text in _MEANINGS.items()}
     if rules == "group-aware":
         said["lda-shown"] = _BY_GROUP
+    elif not other_criteria(settings):
+        said["not-comparable"] += (
+            " If the algorithm sees the group, compare it with its own kind (--rules group-aware, in Python "
+            'rules="group-aware").'
+        )
     return said
 
 
@@ -168,6 +174,34 @@ def learner_together(better_for: Sequence[Label], *, overall: bool = False) -> s
         f"For group {' and for group '.join(map(str, better_for))} the algorithm does better than the learner's best "
         "rule, beyond chance: the learner is too weak, or the algorithm uses information outside the covariates."
     )
+
+
+def better_rule(algorithm: AlgorithmRecord) -> AlternativeRecord | None:
+    """Return the listed rule, not in doubt, with lower risks for both groups than an alternative that changes one.
+
+    Of several that with the smallest sum of risks.
+    """
+    found = algorithm.lda.witness
+    if found is None or found.changed is None:
+        return None
+    sure = [own for own in algorithm.alternatives if not own.flagged]
+    better = [own for own in sure if own.risk[0] < found.risk[0] and own.risk[1] < found.risk[1]]
+    return min(better, key=lambda own: sum(own.risk), default=None)
+
+
+def ban_line(record: Record | GroupsRecord) -> str | None:
+    """Return what a ban of the group adds to the risks, with population weights, and what is shown, as one line.
+
+    None if that was not estimated, as with rules compared by other criteria.
+    """
+    if record.ban is None:
+        return None
+    point = next(point for point in record.ban.points if point.name == POPULATION)
+    costs = ", ".join(
+        f"{label} {cost:+.4f} ({low:+.4f} to {high:+.4f})"
+        for label, cost, low, high in zip(record.groups, point.cost, point.low, point.high, strict=True)
+    )
+    return f"Ban of the group, what it adds to the risks at the point 'population': {costs}. {record.ban.remarks[0]}"
 
 
 def beside_verdict(algorithm: AlgorithmRecord | JointAlgorithmRecord) -> list[str]:

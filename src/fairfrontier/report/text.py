@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 
 from ..data.number_formats import number_text
+from ..errors import InputError
 from ..frontier.cells import BINS
+from ..inference.ban.questions import cost_of_ban
 from ..inference.ban.sides import one_fit_serves
 
 if TYPE_CHECKING:
@@ -80,7 +82,10 @@ def _ban(ff: FairFrontier, wanted: bool | None) -> list[str]:
     if fit.counted is not None:
         lines.append("What a ban costs needs the rows, and these were read in parts and counted.")
     elif wanted or one_fit_serves(fit):
-        lines += ff.cost_of_ban().in_brief()
+        try:
+            lines += cost_of_ban(fit).in_brief()
+        except InputError as error:  # the ban is empty
+            lines.append(str(error))
     else:
         lines.append(_no_cost(ff))
     return [*heading, *(f"- {line}" for line in lines)]

@@ -24,7 +24,7 @@ from ..frontier.support import group_means
 from ..inference.distance.metrics import read_metric
 from ..inference.lda.answer import LDAAnswer, Verdict
 from ..inference.lda.result import LDATest
-from ..inference.lda.witness import critical, forms, gains, gains_of
+from ..inference.lda.witness import Alternative, critical, forms, gains, gains_of
 from .classifier import FrontierRule
 
 FINE = 1441
@@ -133,7 +133,9 @@ class Alternatives(ExplainedResult):
         open_to = np.flatnonzero(np.ones(len(self), dtype=bool) if flagged else ~self.table["flagged"].to_numpy())
         if len(open_to) == 0:
             found = f"all {len(self)} found are flagged; flagged=True allows them" if len(self) else "none was found"
-            raise InputError("bad-option", f"There is no alternative to choose from: {found}.")
+            raise InputError(
+                "bad-option", " ".join([f"There is no alternative to choose from: {found}.", *self._way()])
+            )
         if nearest is not None:
             target = check_risks(nearest, len(self.groups))
             if len(target) != 1:
@@ -266,11 +268,20 @@ class Alternatives(ExplainedResult):
         """Say what the rules of the frontier leave out if rules see the group."""
         if not self.test.evidence.by_group:
             return []
-        found = self.test.witness is not None and self.test.witness.changed is not None
         return [
             "Other alternatives among rules that see the group change decisions about one group and leave all else as "
-            f"now{'; `test.witness` is one' if found else ''}. They are not listed here."
+            "now. They are not listed here.",
+            *self._way(),
         ]
+
+    def _way(self) -> list[str]:
+        """The way to the alternative that the test has found, if that is not a rule of the frontier."""
+        found = self.test.witness
+        if found is None:
+            return []
+        if found.changed is None:
+            return ["What the test has found is `ff.rule(test)`."]
+        return [f"What the test has found changes one group: {in_practice(found)}"]
 
     def _sentence(self, line: Any) -> str:
         risks = f"risks {_each([line[f'risk {label}'] for label in self.groups], self.groups, '.4f')}"
@@ -282,6 +293,19 @@ class Alternatives(ExplainedResult):
         rates = f"selects {_each(selected, self.groups, '.1%')}"
         same = f"agrees with {line['agreement']:.1%} of the decisions now"
         return f"- {line['role']}: {risks}; {gained}; {rates}; {same}{'; flagged' if line['flagged'] else ''}"
+
+
+def in_practice(found: Alternative) -> str:
+    """Say how an alternative that changes decisions about one group alone is put into practice."""
+    label, share = found.changed, float(found.shares[0])
+    how = f"""`chance = ff.rule("best-for:{label}").predict_proba(X, sensitive_features=...)[:, 1]`"""
+    if found.capacity is not None:
+        how = f"the rule learned for that group, `{how[1:-1]}`, with a cut-off that selects no more of it than now"
+    mixed = "`chance`" if share >= 1.0 else f"{share:.4g} * `chance` + {1.0 - share:.4g} * the decision now"
+    return (
+        f"all decisions stay as now but those about group {label}. For these take {how}, and select with the chance "
+        f"{mixed}."
+    )
 
 
 def width_of(groups: Sequence[Label]) -> str:

@@ -32,7 +32,7 @@ from ..inference.lda.witness import Alternative
 from ..inference.usual.questions import alternative_chances
 from ..learning.cross_fitting import Nuisance, cross_fit, fit_on_all
 from ..learning.learners import FittedLearner, Learner, Prediction
-from .alternatives import FINE, Alternatives, Current, find_alternatives
+from .alternatives import FINE, Alternatives, Current, find_alternatives, in_practice
 from .classifier import FrontierRule
 from .group_alternatives import OnRows, criteria_alternatives, group_alternatives
 from .mixed import FittedCriteria, Mixed, MixedRule
@@ -108,6 +108,12 @@ class Deployment:
 
     def alternative(self, found: Alternative, *, lower: Any = None, upper: Any = None) -> MixedRule:
         """Return the rule, or lottery, that a test has shown to be an alternative; see `FairFrontier.rule`."""
+        if found.changed is not None:
+            raise InputError(
+                "bad-option",
+                "This alternative is no rule of the covariates by itself, because it uses the decisions of the "
+                f"algorithm: {in_practice(found)}",
+            )
         alternative_chances(self.fit, found)  # says so if it is not one of this fit
         directions = -found.directions if isinstance(found, JointWitness) else found.directions
         if lower is None and upper is None:

@@ -94,10 +94,16 @@ SMALLEST = "the smallest"
 def group_sentences(tests: Sequence[GroupTest]) -> list[str]:
     """Say what the tests of single groups found."""
     return [
-        f"Group {t.group}: its risk is above {t.above} by {t.excess:+.4f} (p-value {t.p_value_excess:.4f}), "
-        f"and the learned rule for it gains {t.gain:+.4f} (p-value {t.p_value_gain:.4f})."
+        f"Group {t.group}: its risk is {abs(t.excess):.4f} {'below' if t.excess < 0.0 else 'above'} {t.above} "
+        f"(p-value {_p(t.p_value_excess)}), and the learned rule for it gains {t.gain:+.4f} (p-value "
+        f"{_p(t.p_value_gain)})."
         for t in tests
     ]
+
+
+def _p(value: float) -> str:
+    """A p-value, which is never shown as zero."""
+    return "below 0.0001" if value < 0.00005 else f"{value:.4f}"
 
 
 def decided_alone(tests: Sequence[GroupTest], together: float | None) -> bool:

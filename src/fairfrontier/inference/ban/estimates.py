@@ -8,7 +8,7 @@ while drawing; the same random weights serve both sides.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,9 +17,9 @@ from ...arrays import BoolArray, FloatArray
 from ...bootstrap.draws import DrawingContext
 from ...fit import Fit, attainable, predicted
 from ...frontier.capacity import lowest_level
-from ...frontier.mixtures import smallest_largest, smallest_range
+from ...frontier.mixtures import Mixture, Predicted, smallest_largest, smallest_range
 from ...frontier.plane import off_breakpoint
-from ...frontier.rule_class import GroupAware, GroupBlind
+from ...frontier.rule_class import GroupAware, GroupBlind, RuleClass
 from ...frontier.sets import sharp_fairest
 from ...frontier.support import SupportFunction
 from ..aware.groups import draw_risks
@@ -75,8 +75,7 @@ def two_sides(fit: Fit, blind: FloatArray, within: FloatArray) -> tuple[tuple[st
     """
     names = [*named_directions(fit), RAWLSIAN, FAIREST]
     found = []
-    for t, own in zip(blind, within, strict=True):
-        without, seeing = _without(fit, t), _seeing(fit, own, names)
+    for without, seeing in zip(_without(fit, blind), _seeing(fit, within, names), strict=True):
         drawn = draw_risks(fit, np.array([*without.losses, *seeing.losses]))
         k = len(without.losses)
         found.append(
@@ -99,27 +98,48 @@ def _chances(fit: Fit, selected: FloatArray | BoolArray) -> FloatArray:
     return np.asarray(np.where(selected, upper, lower), dtype=np.float64)
 
 
-def _without(fit: Fit, t: FloatArray) -> _Rules:
-    """Rules of one repetition that do not see the group; k(x) = q'M t(x)."""
-    rules, shares, rows = _Rules(), fit.sample.groups.shares, fit.row_losses
+def _without(fit: Fit, blind: FloatArray) -> list[_Rules]:
+    """Rules that do not see the group, by repetition; k(x) = q'M t(x).
+
+    Where a direction is to be found, all repetitions choose it together, as for the points of a fit.
+    """
+    found, shares, rows = [_Rules() for _ in blind], fit.sample.groups.shares, fit.row_losses
     unit = np.eye(len(shares))
-    for name, q in named_directions(fit).items():
-        k = np.einsum("ij,j->i", t, q / shares)
-        rules.points[name] = [(rules.add(rows.of(_chances(fit, k > 0.0))), unit)]
-    if len(shares) > 2:  # mixtures of rules, best by the predictions
-        whole = predicted(fit.sample, rows, t[None], fit.bounds)
+    for rules, t in zip(found, blind, strict=True):
+        for name, q in named_directions(fit).items():
+            k = np.einsum("ij,j->i", t, q / shares)
+            rules.points[name] = [(rules.add(rows.of(_chances(fit, k > 0.0))), unit)]
+    if len(shares) > 2:
         for name, best in ((RAWLSIAN, smallest_largest), (FAIREST, smallest_range)):
-            chances = whole.rows.by_person(best(whole).chances(whole))
-            rules.points[name] = [(rules.add(rows.of(chances)), unit)]
-        return rules
-    function = attainable(fit.sample, rows, t[None], fit.bounds, GroupBlind())
-    q = lowest_level(function.plug_in().h, np.pi, 1.5 * np.pi)
+            _mixed(fit, found, blind, GroupBlind(), name, best)
+        return found
+    whole = attainable(fit.sample, rows, blind, fit.bounds, GroupBlind())
+    q = lowest_level(whole.plug_in().h, np.pi, 1.5 * np.pi)
     # at weights of both groups the risks are equal there: a point of the 45-degree line, as below
     between, q = bool((q < -NO_WEIGHT).all()), off_breakpoint(q)
-    rules.points[RAWLSIAN] = [(rules.add(_losses(function, q)), _both(q / -q.sum()) if between else unit)]
-    _, q, position = sharp_fairest(function)
-    rules.points[FAIREST] = [(rules.add(_losses(function, q)), _both(q) if position == "crosses" else unit)]
-    return rules
+    _, q_F, position = sharp_fairest(whole)
+    for rules, t in zip(found, blind, strict=True):
+        one = attainable(fit.sample, rows, t[None], fit.bounds, GroupBlind())
+        rules.points[RAWLSIAN] = [(rules.add(_losses(one, q)), _both(q / -q.sum()) if between else unit)]
+        rules.points[FAIREST] = [(rules.add(_losses(one, q_F)), _both(q_F) if position == "crosses" else unit)]
+    return found
+
+
+def _mixed(
+    fit: Fit,
+    found: list[_Rules],
+    predictions: FloatArray,
+    kind: RuleClass,
+    name: str,
+    best: Callable[[Predicted], Mixture],
+) -> None:
+    """Add the point of a mixture of rules, best by the predictions of all repetitions."""
+    s, rows = fit.sample, fit.row_losses
+    mixture = best(predicted(s, rows, predictions, fit.bounds, rules=kind))
+    for rules, t in zip(found, predictions, strict=True):
+        one = predicted(s, rows, t[None], fit.bounds, rules=kind)
+        chances = one.rows.by_person(mixture.chances(one))
+        rules.points[name] = [(rules.add(rows.of(chances)), np.eye(len(s.groups)))]
 
 
 def _both(q: FloatArray) -> FloatArray:
@@ -132,35 +152,52 @@ def _losses(function: SupportFunction, q: FloatArray) -> FloatArray:
     return s.losses(function.selected(q))
 
 
-def _seeing(fit: Fit, within: FloatArray, names: Sequence[str]) -> _Rules:
-    """Rules of one repetition that see the group: the best of every group, and for the fairest point the worst.
+def _seeing(fit: Fit, within: FloatArray, names: Sequence[str]) -> list[_Rules]:
+    """Rules that see the group, by repetition: the best of every group, and for the fairest point the worst as well.
 
     Decisions about one group leave the others alone, so every group may have any risk between its smallest and its
-    largest. The range is smallest if all come as close as they can to one level: the largest of the smallest risks or,
-    where some group cannot be brought so far, the smallest of the largest.
+    largest. Of two groups the fairest point is that of the box: the group worse off has its smallest risk, and the
+    other one comes as close to it as it can. Which one that is, and whether the other can be brought so far, is decided
+    by prediction, by all repetitions together. Of more groups it is a mixture that is best by prediction.
     """
-    rules, s, rows = _Rules(), fit.sample, fit.row_losses
-    own: FloatArray = within[np.arange(fit.n_obs), s.group]
-    best, worst = _chances(fit, own < 0.0), _chances(fit, own > 0.0)
-    low, high = rules.add(rows.of(best)), rules.add(rows.of(worst))
-    unit = np.eye(len(s.groups))
-    rules.points = {name: [(low, unit)] for name in names}
-    # which groups set the level is decided by prediction
-    first = int(np.argmax(fit.group_means(rows.l0 + own * best)))
-    last = int(np.argmin(fit.group_means(rows.l0 + own * worst)))
-    smallest, largest = (fit.group_means(rules.losses[k]) for k in (low, high))
-    at, group = (low, first) if smallest[first] <= largest[last] else (high, last)
-    level = (smallest, largest)[at == high][group]
-    forms = {low: np.zeros_like(unit), high: np.zeros_like(unit)}
-    for g in range(len(unit)):
-        if level <= smallest[g]:
-            forms[low][g, g] = 1.0
-        elif level >= largest[g]:
-            forms[high][g, g] = 1.0
+    found, s, rows = [_Rules() for _ in within], fit.sample, fit.row_losses
+    unit, people = np.eye(len(s.groups)), np.arange(fit.n_obs)
+    risks, by_prediction = [], []
+    for rules, t in zip(found, within, strict=True):
+        own: FloatArray = t[people, s.group]
+        chances = _chances(fit, own < 0.0), _chances(fit, own > 0.0)
+        by_prediction.append([fit.group_means(rows.l0 + own * chance) for chance in chances])
+        if len(unit) > 2:
+            rules.add(rows.of(chances[0]))
         else:
-            forms[at][g, group] = 1.0
-    rules.points[FAIREST] = list(forms.items())
-    return rules
+            risks.append([fit.group_means(rules.losses[rules.add(rows.of(chance))]) for chance in chances])
+        rules.points = {name: [(0, unit)] for name in names}
+    if len(unit) > 2:
+        _mixed(fit, found, within, GroupAware(), FAIREST, smallest_range)
+        return found
+    forms = _fairest_of_box(np.mean(risks, axis=0), np.mean(by_prediction, axis=0))
+    for rules in found:
+        rules.points[FAIREST] = list(enumerate(forms))
+    return found
+
+
+def _fairest_of_box(risks: FloatArray, by_prediction: FloatArray) -> FloatArray:
+    """Forms (2, 2, 2) of the smallest and of the largest risks of two groups that make up the fairest point.
+
+    Both arguments (2, 2): smallest risks by group, and largest.
+    """
+    (low, high), forms = by_prediction, np.zeros((2, 2, 2))
+    worse = int(low[1] >= low[0])
+    other = 1 - worse
+    forms[0, worse, worse] = 1.0
+    level = risks[0, worse]
+    if high[other] < low[worse] or level >= risks[1, other]:
+        forms[1, other, other] = 1.0
+    elif level <= risks[0, other]:
+        forms[0, other, other] = 1.0
+    else:
+        forms[0, other, worse] = 1.0
+    return forms
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ class BanCost(ExplainedResult):
     of its learner. The intervals do not account for it: where the learner of one side is weaker, the cost is overstated
     or understated by the difference. So they are about the rules learned, and ``doubts`` are reasons to doubt a side:
     a group that the learner predicts no better than its mean, or estimates that contradict themselves in the test of
-    group skew. With any of them nothing is called shown.
+    group skew; or a group of few people. With any of them nothing is called shown. The fairest points do not count for
+    that either: with the group, decisions about the group better off are made worse on purpose there.
     """
 
     groups: tuple[Label, ...]
@@ -172,28 +173,45 @@ class BanCost(ExplainedResult):
         """Say what the table shows, what it leaves out and what it is not."""
         return [
             self._finding(),
+            *self._below_zero(),
             "Both sides are what rules learned here attain. Each falls short of the best by its learner's regret, "
             "which the intervals leave out: a weaker learner on one side moves the cost.",
             "This is about risks. Whether the law allows, or demands, that rules see the group is another question.",
         ]
 
+    def _below_zero(self) -> list[str]:
+        """Say that negative costs are noise, where every group has its smallest risk with the group."""
+        cost = self.cost[[name != FAIREST for name in self.names]]
+        if not (cost < -STILL * np.abs(self.without).max()).any():
+            return []
+        return [
+            "Except between the fairest points, a ban lowers no group's risk if rules are the best ones: negative "
+            "estimates are noise of the sample or of the learner."
+        ]
+
     def _finding(self) -> str:
         """Say at which points rules learned without the group do worse than rules learned with it."""
-        low = self.intervals[:, :, 0]
-        worse = ", ".join(name for name, own in zip(self.names, low, strict=True) if (own > 0.0).any())
-        if not worse:
+        worse = [name for name, low in zip(self.names, self.intervals[..., 0], strict=True) if (low > 0.0).any()]
+        counted = ", ".join(name for name in worse if name != FAIREST)
+        apart = ""
+        if FAIREST in worse:
+            apart = (
+                " The fairest points do not count here: with the group, decisions about those better off are made "
+                "worse on purpose there."
+            )
+        if not counted:
             return (
                 "Rules learned without the group are not shown to do worse here than rules learned with it; that does "
-                "not show that a ban costs nothing."
+                f"not show that a ban costs nothing.{apart}"
             )
         if self.doubts:
             return (
                 "Rules learned without the group do worse, for some group, than rules learned with it at: "
-                f"{worse}. Whether that is the ban or the learner is not shown: {'; '.join(self.doubts)}."
+                f"{counted}. Whether that is due to the ban is not shown: {'; '.join(self.doubts)}.{apart}"
             )
         return (
             "Rules learned without the group are shown to do worse, for some group, than rules learned with it at: "
-            f"{worse}."
+            f"{counted}.{apart}"
         )
 
     def in_brief(self) -> list[str]:
@@ -203,7 +221,7 @@ class BanCost(ExplainedResult):
             "What a ban adds to the risks, estimated, with intervals that hold together with "
             f"{confidence_text(self.alpha)} confidence:",
             *(self._sentence(j) for j in chosen),
-            *self.remarks()[:2],
+            *self.remarks()[:-1],
         ]
 
     def _sentence(self, j: int) -> str:
@@ -213,7 +231,8 @@ class BanCost(ExplainedResult):
         )
         low, high = self.gap_intervals[j]
         where = "Between the two fairest points" if self.names[j] == FAIREST else f"At the point {self.names[j]!r}"
-        return f"{where}: {costs}; in the gap {self.gap_change[j]:+.4f} ({low:+.4f} to {high:+.4f})."
+        width = "gap" if len(self.groups) == 2 else "range"
+        return f"{where}: {costs}; in the {width} {self.gap_change[j]:+.4f} ({low:+.4f} to {high:+.4f})."
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the cost over all weights of two groups with its band, or that of each group at each point.
