@@ -28,7 +28,8 @@ CHIPS: Mapping[Verdict, str] = {
     "not-comparable": "not comparable",
 }
 _MEANINGS: Mapping[Verdict, str] = {
-    "lda-shown": "The test rejects that there is none: some rule based on the covariates used here{group} {better}.",
+    "lda-shown": "The test rejects that there is none: some rule based on the covariates used here{group}{own} "
+    "{better}.",
     "no-evidence": "The test does not reject that there is none. The data may be too few, or the learner too weak, to "
     "find an alternative that exists.",
     "not-comparable": "No rule based on the covariates{group} is estimated to have such risks. Either the learner is "
@@ -55,7 +56,8 @@ def meanings(two: bool, settings: Settings) -> dict[Verdict, str]:
     """What the verdicts mean, for two groups or more and by what rules may depend on."""
     rules = settings.rules
     better = "is as the question says" if other_criteria(settings) else _BETTER[two]
-    said = {verdict: text.format(group=_SEEN[rules], better=better) for verdict, text in _MEANINGS.items()}
+    own = ", and on the algorithm's own decisions where these say little," if keeps_decisions(settings) else ""
+    said = {verdict: text.format(group=_SEEN[rules], own=own, better=better) for verdict, text in _MEANINGS.items()}
     if rules == "group-aware":
         said["lda-shown"] = _BY_GROUP
     elif not other_criteria(settings):
@@ -64,6 +66,12 @@ def meanings(two: bool, settings: Settings) -> dict[Verdict, str]:
             'rules="group-aware").'
         )
     return said
+
+
+def keeps_decisions(settings: Settings) -> bool:
+    """Whether the rules of the test keep an algorithm's decisions within a margin."""
+    limited = settings.bounded or (settings.capacity is not None and settings.capacity < 1.0)
+    return settings.n_rep > 1 and not limited and not settings.sequential and settings.rules == "group-blind"
 
 
 def other_criteria(settings: Settings) -> bool:
@@ -78,7 +86,8 @@ _LIMITS = (
     "nor a legal finding.",
     "The outcome is taken at face value: it must be measured alike in {all} groups. If it is known only for people who "
     "were selected, or only for people who were not (selective labels), the risks here are not those of everyone.",
-    "Alternatives use nothing but the covariates listed below{group}{kept}. With other covariates other rules exist.",
+    "Alternatives use nothing but the covariates listed below{group}, and for decisions that stay as now what the "
+    "algorithm uses. With other covariates other rules exist.",
     "If an algorithm was trained on these very rows, its risks here are too low, and the comparison favours it. "
     "The rows do not show whether it was.",
 )
@@ -87,10 +96,9 @@ _LIMITS = (
 def limits(n_groups: int, rules: str, criteria: Criteria = USUAL) -> tuple[str, ...]:
     """What an audit of so many groups does not show, by what rules may depend on and what they are compared by."""
     words = {"several": "two ", "all": "both"} if n_groups == 2 else {"several": "", "all": "all"}
-    kept = ", and for decisions that stay as now what the algorithm uses" if rules == "group-aware" else ""
     said = _LIMITS if criteria.usual else (_OTHER_MEASURE, *_LIMITS[1:])
     smaller = criteria.smaller(n_groups)
-    return tuple(text.format(**words, group=_SEEN[rules], kept=kept, smaller=smaller) for text in said)
+    return tuple(text.format(**words, group=_SEEN[rules], smaller=smaller) for text in said)
 
 
 SETTINGS = {
