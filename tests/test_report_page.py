@@ -460,3 +460,10 @@ def test_squared_loss_is_told_in_plain_numbers():
     assert "percentage points" not in text
     assert "without the outcome" not in text
     assert json.loads(next(script for kind, script in read.scripts if kind == "application/json"))["shares"] is False
+
+
+@pytest.mark.parametrize(("settings", "kept"), [({"n_rep": 1}, False), ({"n_rep": 3}, True)])
+def test_the_verdict_says_whether_the_algorithms_decisions_may_stay(record, settings, kept):
+    text = Reader(render(changed(record, "settings", **settings))).text
+    assert "some rule based on the covariates used here" in text
+    assert ("and on the algorithm's own decisions where these say little" in text) is kept
