@@ -252,7 +252,7 @@ def diagnose(
 def what_determines(
     X: Table | None, group: IntArray, n_groups: int, weight: FloatArray, chances: FloatArray
 ) -> str | None:
-    """Say what nearly determines the group, so that every group is told from the others; None if nothing does.
+    """Say what nearly determines the group, so that the groups can be told apart; None if nothing does.
 
     ``chances`` (n, G) are predictions that are larger the likelier a group is.
     """
