@@ -21,8 +21,8 @@ class Standing:
 
     ``decisions`` (n,) in the order of the rows; ``influence`` (m, J + V) of the units on theta, ``covariance`` of
     theta; ``shares`` (m, J) of the units in the criteria; ``sizes`` (J,) of what is summed up in each criterion, by
-    which rounding is recognised. ``factor``: the variance of a rule's value that is missing for each unit of disagreement
-    between the repetitions of the cross-fitting (see `dependence`); 0 without any.
+    which rounding is recognised. ``factor``: the variance of a rule's value that is missing for each unit of
+    disagreement between the repetitions of the cross-fitting (see `dependence`); 0 without any.
     """
 
     decisions: FloatArray
