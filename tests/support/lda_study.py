@@ -9,7 +9,7 @@ One replication draws a sample of a design, learns the nuisance functions once, 
   of its decisions flipped.
 
     cd tests; python -m support.lda_study 1000 1000 STORE.csv        # n, replications
-    cd tests; python -m support.lda_study 1000 300 OTHER.csv auto    # another learner, left as it is
+    cd tests; python -m support.lda_study 1000 300 OTHER.csv auto    # `FairFrontier` with this learner, else as it is
     cd tests; python -m support.lda_study 1000 300 CODES.csv auto codes  # a design with integer codes of categories
 """
 
@@ -22,6 +22,7 @@ import pandas as pd
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
+from fairfrontier import FairFrontier
 from fairfrontier.bootstrap.draws import DrawingContext
 from fairfrontier.data.sample import make_sample
 from fairfrontier.datasets import liu_molinari_truth, make_liu_molinari
@@ -80,35 +81,67 @@ def distort(t, how, column, rng):
     return t
 
 
-def replicate(number, n, design, model, learner="factored-logit", n_boot=500, distortions=DISTORTIONS):
-    """One replication; returns rows (distortion, hypothesis, method, p-value)."""
-    rng = np.random.default_rng([n, number, ("balanced", "skewed", "codes").index(design)])
-    X, y, group = draw(n, design, rng)
+NAMES = (*(f"optimal {k + 1}" for k in range(6)), "logit lottery", "flipped", "R", "B", "(R+B)/2")
+"""Hypotheses of a replication: algorithms given by decisions, and known risks."""
+
+
+def hypotheses(X, design, rng):
+    """Decisions (8, n) and known risks (3, 2) of `NAMES`."""
     truth = population(design)
+    in_r, in_b = success_probabilities(X, design)
+    rules = [q[0] * (1 - 2 * in_r) + q[1] * (1 - 2 * in_b) > 0 for q in (*DIRECTIONS, UTILITARIAN)]
+    flipped = rules.pop() ^ (rng.random(len(in_r)) < 0.2)
+    decisions = np.array([*rules, status_quo(design).predict_proba(X)[:, 1], flipped], dtype=float)
+    return decisions, np.array([truth.R, truth.B, (truth.R + truth.B) / 2])
+
+
+def draw_replication(number, n, design):
+    """Rows of a replication and its generator."""
+    rng = np.random.default_rng([n, number, ("balanced", "skewed", "codes").index(design)])
+    return draw(n, design, rng), rng
+
+
+def replicate(number, n, design, n_boot=500):
+    """One replication with one repetition of `factored-logit`: rows (distortion, hypothesis, method, p-value)."""
+    (X, y, group), rng = draw_replication(number, n, design)
     sample = make_sample(X, y, group)
     l0 = y.astype(float)
     dl = 1.0 - 2.0 * l0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        t = cross_fit(sample, dl, learner, random_state=int(rng.integers(2**31))).predictions[0]
-    in_r, in_b = success_probabilities(X, design)
-    rules = [q[0] * (1 - 2 * in_r) + q[1] * (1 - 2 * in_b) > 0 for q in DIRECTIONS]
-    utilitarian = UTILITARIAN[0] * (1 - 2 * in_r) + UTILITARIAN[1] * (1 - 2 * in_b) > 0
-    flipped = utilitarian ^ (rng.random(n) < 0.2)
-    decisions = np.array([*rules, model.predict_proba(X)[:, 1], flipped], dtype=float)
-    names = [*[f"optimal {k + 1}" for k in range(6)], "logit lottery", "flipped", "R", "B", "(R+B)/2"]
-    fixed = np.array([truth.R, truth.B, (truth.R + truth.B) / 2])
+        t = cross_fit(sample, dl, "factored-logit", random_state=int(rng.integers(2**31))).predictions[0]
+    decisions, fixed = hypotheses(X, design, rng)
     found = []
-    for how in distortions:
+    for how in DISTORTIONS:
         for column in (0,) if how == "none" else (0, 1):
             scores = make_scores(l0, dl, distort(t, how, column, rng), sample.group, sample.weight)
             context = DrawingContext(build_support_function(scores), n_boot, np.random.SeedSequence([number, 3]))
             label = how if how == "none" else f"{how} {'rb'[column]}"
-            for name, e in zip(names, lda_evidence(context, l0 + decisions * dl, fixed, method="sharp"), strict=True):
+            for name, e in zip(NAMES, lda_evidence(context, l0 + decisions * dl, fixed, method="sharp"), strict=True):
                 found.append((number, n, design, label, name, "robust", e.robust_p_value))
                 if how == "none":
                     found.append((number, n, design, label, name, "sharp", e.p_value))
     return found
+
+
+def replicate_with_package(learner, number, n, design, n_boot=500):
+    """The same rows with the defaults of `FairFrontier`, repetitions among them; predictions are left as they are."""
+    (X, y, group), rng = draw_replication(number, n, design)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ff = FairFrontier(learner=learner, n_boot=n_boot, random_state=int(rng.integers(2**31)))
+        ff.fit(X, y, sensitive_features=group)
+        decisions, fixed = hypotheses(X, design, rng)
+        algorithms = dict(zip(NAMES, decisions, strict=False))
+        known = dict(zip(NAMES[len(algorithms) :], fixed, strict=True))
+        tests = dict(ff.test_lda(algorithms, method="sharp", randomised=True)) | dict(
+            ff.test_lda(risks=known, method="sharp")
+        )
+    return [
+        (number, n, design, "none", name, method, p)
+        for name, test in tests.items()
+        for method, p in (("robust", test.robust_p_value), ("sharp", test.p_value))
+    ]
 
 
 COLUMNS = (*KEYS, "nuisance", "hypothesis", "method", "p_value")
@@ -116,13 +149,12 @@ COLUMNS = (*KEYS, "nuisance", "hypothesis", "method", "p_value")
 
 def one_replication(number, n, design):
     """One replication as one line."""
-    return one_line(pd.DataFrame(replicate(number, n, design, status_quo(design)), columns=COLUMNS))
+    return one_line(pd.DataFrame(replicate(number, n, design), columns=COLUMNS))
 
 
 def one_replication_of(learner, number, n, design):
-    """One replication of another learner, whose predictions are left as they are, as one line."""
-    rows = replicate(number, n, design, status_quo(design), learner, distortions=("none",))
-    return one_line(pd.DataFrame(rows, columns=COLUMNS))
+    """One replication of the package with another learner as one line."""
+    return one_line(pd.DataFrame(replicate_with_package(learner, number, n, design), columns=COLUMNS))
 
 
 def run_study(n, replications, n_jobs=2, store=None, learner=None, designs=("balanced", "skewed")):
