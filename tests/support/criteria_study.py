@@ -8,8 +8,8 @@ accuracy, and overall with the share selected kept) about
 * a false null: a score cut at a common threshold that gives weight to a covariate which belongs to the group and not to
   the outcome.
 
-Predictions are those of a learner ("logit", or "auto"), the truth, and two distortions of it (chances of the group
-halfway to their mean; chances of the outcome shuffled between a third of the rows).
+Predictions are those of a learner ("logit", or "auto") with three repetitions, the truth, and two distortions of it
+(chances of the group halfway to their mean; chances of the outcome shuffled between a third of the rows).
 
     cd tests; python -m support.criteria_study 2000 300 STORE.csv          # n, replications; continues a store
     cd tests; python -m support.criteria_study 2000 100 STORE.csv auto     # with the default learner
@@ -154,7 +154,7 @@ def replicate(replication, n, design, learner="logit"):
     fits = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairFrontierWarning)
-        own = {"logit": {"learner": "factored-logit", "n_rep": 1}}.get(learner, {})
+        own = {"logit": {"learner": "factored-logit"}}.get(learner, {})
         fits[learner] = FairFrontier(**options, **own).fit(x, y, sensitive_features=group)
         for how in DISTORTIONS if learner == "logit" else ():
             t = distorted(chance, positive, how, rng)

@@ -2,7 +2,8 @@
 
 Half of the rows of a table, drawn once, train a logistic regression and a boosting classifier; their decisions about
 the other half are tested with default settings, seed by seed. One line of the store belongs to one table, learner and
-seed: losses out of fold, seconds, and for `auto` verdicts, p-values, and whether listed points contradict each other.
+seed: losses out of fold, seconds, and for `auto` verdicts and p-values, also with the first repetition of the folds
+alone, and whether listed points contradict each other.
 
     cd tests; python -m support.tables_study STORE.csv 10 3  # seeds of auto, seeds of its candidates
     cd tests; python -m support.tables_study STORE.csv 10 3 german_credit,student_performance
@@ -13,6 +14,7 @@ import sys
 import time
 import warnings
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -83,15 +85,22 @@ def one_fit(seed, n, design):
         line["seconds"] = round(time.process_time() - began, 2)
         losses = ff.learner_report_.losses["loss"]
         line |= {"loss 1": losses.iloc[0], "loss 2": losses.iloc[1]}
-        for label in decisions:
-            test = ff.test_lda(decisions[label]) if learner == "auto" else None
-            line[f"{label} | verdict"] = "" if test is None else test.verdict
-            line[f"{label} | p"] = np.nan if test is None else test.robust_p_value
-            line[f"{label} | feasibility p"] = np.nan if test is None else test.evidence.feasibility_p_value
+        fits = {"": ff, ", 1": first_repetition(ff, X, y, group)} if learner == "auto" else {}
+        for label, which in product(decisions, ("", ", 1")):
+            test = fits[which].test_lda(decisions[label]) if fits else None
+            line[f"{label}{which} | verdict"] = "" if test is None else test.verdict
+            line[f"{label}{which} | p"] = np.nan if test is None else test.robust_p_value
+            line[f"{label}{which} | feasibility p"] = np.nan if test is None else test.evidence.feasibility_p_value
         found = ff.contradictions_
         line["contradictions"] = len(found)
         line["message shown"] = all(sentence in ff.summary() for one in found for sentence in one.sentences())
     return pd.DataFrame([line])
+
+
+def first_repetition(ff, X, y, group):
+    """The same fit with the first repetition of the folds alone."""
+    one = FairFrontier(random_state=ff.random_state, groups=ff.groups_)
+    return one.fit(X, y, sensitive_features=group, external_nuisance=ff.nuisance_.predictions[0])
 
 
 def tasks(seeds, seeds_of_candidates, names):
@@ -130,25 +139,19 @@ def loss_table(store):
 
 
 def verdict_table(store):
-    """Verdicts and p-values over the seeds of auto, by table and algorithm."""
+    """Verdicts and p-values over the seeds of auto, by table and algorithm; "1": with one repetition of the folds."""
     rows = []
     for design, own in store[store["design"].str.endswith("| auto")].groupby("design", sort=False):
         for label in ("logistic regression", "boosting"):
-            p = own[f"{label} | p"]
-            rows.append(
-                {
-                    "table": design.removesuffix(" | auto"),
-                    "algorithm": label,
-                    "seeds": len(own),
-                    "verdicts": ", ".join(f"{v} {k}" for v, k in own[f"{label} | verdict"].value_counts().items()),
-                    "p, smallest": p.min(),
-                    "p, median": p.median(),
-                    "p, largest": p.max(),
-                    "seconds": own["seconds"].mean(),
-                    "coherent": int((own["contradictions"] == 0).sum()),
-                    "message": int(((own["contradictions"] > 0) & own["message shown"]).sum()),
-                }
-            )
+            row = {"table": design.removesuffix(" | auto"), "algorithm": label, "seeds": len(own)}
+            for which in ("", ", 1"):
+                p, verdicts = own[f"{label}{which} | p"], own[f"{label}{which} | verdict"].value_counts()
+                row[f"verdicts{which}"] = ", ".join(f"{v} {k}" for v, k in verdicts.items())
+                row |= {f"p, smallest{which}": p.min(), f"p, largest{which}": p.max()}
+            row["seconds"] = own["seconds"].mean()
+            row["coherent"] = int((own["contradictions"] == 0).sum())
+            row["message"] = int(((own["contradictions"] > 0) & own["message shown"]).sum())
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
