@@ -221,7 +221,7 @@ def alone(ff):
 
 
 def test_robust_test_of_the_lottery_is_its_formula(repeated):
-    """Of rules without margins, as for risks without decisions and with bounds."""
+    """Of rules without steps, as for risks without decisions and with bounds."""
     ff, decisions, y, _ = repeated
     context, losses = ff.fit_.context_with(decisions[None])
     (result,) = lda_evidence(context, losses, np.empty((0, 2)), method="robust", n_folds=ff.n_folds)
@@ -301,7 +301,7 @@ def test_equal_repetitions_answer_as_one_does():
             ff.fit(X, y, sensitive_features=group)
             assert ff.fit_.n_rep == (1 if folds.ndim == 1 else 3)
             found.append(everything(ff, decisions) | rules(ff, X, decisions))
-    # the robust test, and so whether an alternative is shown, has margins with repetitions only
+    # the robust test, and so whether an alternative is shown, has steps with repetitions only
     own = [{name for name in each if name.startswith("lda robust:") or "gain" in name} for each in found]
     assert found[0].keys() - own[0] == found[1].keys() - own[1]
     for name in found[0].keys() - own[0]:
@@ -325,7 +325,7 @@ def test_equal_repetitions_answer_as_one_does_for_several_groups():
             for folds in (fold, np.tile(fold, (3, 1)))
         )
     assert 0.0 < one.p_value < 0.5
-    # the test has margins with repetitions only, and so other cells; everything else is the same
+    # the test has steps with repetitions only, and so other cells; everything else is the same
     tested = {"slack", "standard_error", "weights", "p_value", "n_rules", "n_cells", "loss", "share_changed"}
     tested |= {"gain", "gain_error", "gain_weights"}
     for name, value in one.to_dict().items():

@@ -7,8 +7,6 @@ from numba import njit
 
 ROUNDING = 1e-12
 """Variance of a person's chances of selection up to which repetitions agree."""
-N_BINS = 128
-"""Margins that are tried, evenly spaced up to the largest score."""
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
@@ -31,11 +29,12 @@ def sum_selected(p, stops, vectors, columns, out):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def sum_rules(p, cutoffs, margins, rows, decisions, shares, influence, sums):  # type: ignore[no-untyped-def]
+def sum_rules(p, cutoffs, scales, rows, decisions, shares, influence, sums):  # type: ignore[no-untyped-def]
     """Add up over units, for each rule, its gains x and their products with themselves, shares and influences.
 
-    Rows whose score is within the margin of a rule keep the algorithm's decision. The rows of a person are those of the
-    repetitions: they disagree if the rule selects them with different chances.
+    A rule with a scale takes a step: it moves the algorithm's decision about a row by the score over the scale, as far
+    as 0 and 1 allow. The rows of a person are those of the repetitions: they disagree if the rule selects them with
+    different chances.
     """
     gain, predicted, second, with_shares, cross, disagreement = sums
     n_criteria, n_theta = p.shape[1], influence.shape[1]
@@ -47,8 +46,9 @@ def sum_rules(p, cutoffs, margins, rows, decisions, shares, influence, sums):  #
                 score = 0.0
                 for j in range(n_criteria):
                     score += p[r, j] * rows.vectors[i, j]
-                if margins[r] > 0.0 and -margins[r] <= score <= margins[r]:
-                    moved, chance = 0.0, decisions[i]
+                if scales[r] > 0.0:
+                    chance = min(1.0, max(0.0, decisions[i] - score / scales[r]))
+                    moved = decisions[i] - chance
                 else:
                     moved, chance = decisions[i] - rows.lower[i], 0.0
                     if score <= cutoffs[r, 2] - cutoffs[r, 0]:
@@ -99,37 +99,3 @@ def _add_noise(rows, start, stop, root, noise):  # type: ignore[no-untyped-def]
     for i in range(start, stop):
         for e in range(rows.entry_stops[i], rows.entry_stops[i + 1]):
             noise[rows.which[e]] += root * rows.spread[i] * rows.change[e]
-
-
-@njit(cache=True, nogil=True)
-def find_margins(p, rows, decisions, margins):  # type: ignore[no-untyped-def]
-    """Find the margin of each rule beyond which its changes of the decisions have the largest predicted t.
-
-    A change d of the decision about row i gains |score d| and has a variance in proportion to d^2, both by the
-    predictions alone; t is the sum of the gains over the root of that of the variances.
-    """
-    gains, variances = np.empty(N_BINS), np.empty(N_BINS)
-    scores = np.empty(len(rows.mass))
-    for r in range(p.shape[0]):
-        largest = 0.0
-        for i in range(len(scores)):
-            scores[i] = 0.0
-            for j in range(p.shape[1]):
-                scores[i] += p[r, j] * rows.vectors[i, j]
-            largest = max(largest, abs(scores[i]))
-        margins[r] = 0.0
-        if largest == 0.0:
-            continue
-        gains[:], variances[:] = 0.0, 0.0
-        for i in range(len(scores)):
-            moved = rows.mass[i] * (decisions[i] if scores[i] >= 0.0 else 1.0 - decisions[i])
-            k = min(N_BINS - 1, int(N_BINS * abs(scores[i]) / largest))
-            gains[k] += abs(scores[i]) * moved
-            variances[k] += moved * moved
-        gain, variance, best = 0.0, 0.0, 0.0
-        for k in range(N_BINS - 1, -1, -1):
-            gain += gains[k]
-            variance += variances[k]
-            if variance > 0.0 and gain * gain > best * variance:
-                best = gain * gain / variance
-                margins[r] = largest * k / N_BINS

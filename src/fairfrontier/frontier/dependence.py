@@ -15,9 +15,20 @@ turns the disagreement between repetitions, which can be seen, into the variance
 
     added(x) = n rho_K sum_i (x_g w_i dl_i)^2 d_i / W_g^2,    d_i = share of pairs of repetitions that disagree about i.
 
-Where decisions have a margin repetitions agree and nothing is added. A learner whose repetitions differ for other
+Where decisions are certain repetitions agree and nothing is added. A learner whose repetitions differ for other
 reasons than the folds gets more added than is missing, which costs power. This is a model and not a bound: with two
 folds it adds too much, and with as many folds as rows that are alike repetitions agree and it adds nothing.
+
+A step (see `rule_values`) changes a decision in proportion to the score, and the score of row i contains outcomes of
+others, say in an average with weights w_ij = w_ji. The sum of z_i times the mean change of R repetitions then has twice
+the variance that is estimated with changes held, whatever K. Repetitions agree in a share of (K - 1) / K of the rows
+that they learn from, so with S_i^2 the variance between the changes of row i
+
+    added(x) = (K - 1 + 1 / R) sum_i (x_g w_i dl_i)^2 S_i^2 / W_g^2.
+
+Where changes follow from averages in another way, as at 0 and 1, both sides are multiplied by the squared slope, and
+less is missing where scores of different rows do not move together. So for learners that average outcomes a step has
+added what is missing, the more exactly the smoother they are.
 """
 
 from __future__ import annotations
@@ -33,6 +44,11 @@ def disagreement_factor(n_folds: int) -> float:
     missing = (n_folds - 1) * (2.0 / np.pi) / (4.0 * np.sqrt(2.0 * n_folds - 3.0))
     disagree = np.arccos((n_folds - 1) / n_folds) / np.pi
     return float(missing / disagree)
+
+
+def step_factor(n_folds: int, n_rep: int) -> float:
+    """The same for steps, whose disagreement is twice the variance between the changes of R repetitions."""
+    return (n_folds - 1 + 1.0 / n_rep) / 2.0
 
 
 def added_variance(function: Attainable, q: FloatArray, n_folds: int) -> FloatArray:

@@ -1,9 +1,8 @@
 """What rules gain over an algorithm in all criteria, and their slacks at the corners of the fan, with covariances.
 
-A rule may have a *margin*: it leaves the algorithm's decisions as they are where the score |p'vector(x)| is no larger,
-and decides anew about the others. What it gains is less, and far less uncertain: rows about which the predictions say
-little would add noise and next to no gain. The margin is the one with the largest predicted gain in standard errors,
-by the predictions and the algorithm's decisions alone (`find_margins`).
+A rule may take a *step* from the algorithm: it moves its decision about each row against the score p'vector(x) and in
+proportion to it, as far as 0 and 1 allow. Of all changes in the direction of the scores this one has the largest
+predicted gain in standard errors, up to what 0 and 1 cut off: where predictions say little, little is changed.
 """
 
 from __future__ import annotations
@@ -18,13 +17,12 @@ from joblib import effective_n_jobs
 
 from ..arrays import FloatArray, IntArray
 from .criteria import CriteriaRows
-from .criteria_kernels import find_margins, sum_rules, sum_selected
+from .criteria_kernels import sum_rules, sum_selected
 from .fan import Fan
 from .standing import Standing, rounding
 
-CAUTION = 1.5
-"""With margins so many times the variance that the disagreement between repetitions shows is added: margins take away
-the noise that hides how far this estimate falls short by chance."""
+FULL_STEP = 2.0
+"""A step changes a decision entirely if the score is at least so many times the root mean square of all scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class RuleValues:
     """What R rules gain over an algorithm.
 
     ``directions`` (R, J): each rule selects the rows x with p'vector(x) < 0, which is best for p by the predictions, or
-    decides so beyond its margin;
+    takes a step towards that;
     ``gain`` (R, J): c* - c, estimated; ``predicted`` (R, J): the same by the predictions alone; ``covariance``
     (R, J, J) of the gains with rules held and ``cross`` (R, J, J + V) with theta; ``added`` (R, J, J): what the
     dependence between folds adds to the covariance.
@@ -91,15 +89,16 @@ class _Sums(NamedTuple):
 class RuleValuer:
     """Values rules beside an algorithm: one pass over the rows for each rule, in threads.
 
-    ``margins``: rules keep the algorithm's decisions within a margin; only where nothing else limits the rules.
+    ``steps``: rules take steps from the algorithm; only where nothing else limits the rules.
     """
 
     def __init__(
-        self, rows: CriteriaRows, standing: Standing, n_jobs: int | None = None, *, margins: bool = False
+        self, rows: CriteriaRows, standing: Standing, n_jobs: int | None = None, *, steps: bool = False
     ) -> None:
-        self.rows, self.standing, self.n_jobs, self.margins = rows, standing, n_jobs, margins
-        simple = rows.alone and not np.isfinite(rows.capacity) and not margins
+        self.rows, self.standing, self.n_jobs, self.steps = rows, standing, n_jobs, steps
+        simple = rows.alone and not np.isfinite(rows.capacity) and not steps
         self._alone = _rows_alone(rows, standing) if simple else None
+        self._moments = score_moments(rows) if steps else None
         shares = standing.shares
         self._products = shares.T @ shares, shares.T @ standing.influence
 
@@ -122,7 +121,7 @@ class RuleValuer:
         gain, (shared, influenced) = sums.gain, self._products
         mixed = sums.with_shares * gain[:, None, :]
         covariance = sums.second - mixed - mixed.transpose(0, 2, 1) + gain[:, :, None] * gain[:, None, :] * shared
-        factor = self.standing.factor * (CAUTION if self.margins else 1.0)
+        factor = self.standing.step_factor if self.steps else self.standing.factor
         cross, added = sums.cross - gain[:, :, None] * influenced, factor * sums.disagreement
         return RuleValues(p, gain, sums.predicted, covariance, cross, added)
 
@@ -130,20 +129,33 @@ class RuleValuer:
         if self._alone is not None:
             self._alone.add(p, sums)
         else:
-            s, margins = self.standing, np.zeros(len(p))
-            if self.margins:
-                find_margins(p, self.rows, s.decisions, margins)
-            sum_rules(p, self.rows.cutoffs(p), margins, self.rows, s.decisions, s.shares, s.influence, sums)
+            s, scales = self.standing, np.zeros(len(p)) if self._moments is None else step_scales(self._moments, p)
+            sum_rules(p, self.rows.cutoffs(p), scales, self.rows, s.decisions, s.shares, s.influence, sums)
 
 
-def changed_share(rows: CriteriaRows, standing: Standing, p: FloatArray, *, margins: bool) -> float:
-    """Share of all decisions that the rule of direction p (J,) changes, with or without a margin."""
-    margin = np.zeros(1)
-    if margins:
-        find_margins(np.ascontiguousarray(p[None]), rows, standing.decisions, margin)
-    moved = np.abs(rows.chances(p) - standing.decisions)
-    beyond = np.abs(rows.vectors @ p) > margin[0] if margin[0] > 0.0 else np.ones(len(moved))
-    return float((rows.mass * moved * beyond).sum())
+def score_moments(rows: CriteriaRows) -> FloatArray:
+    """Means (J, J) of the products of the predicted changes, so that p'Mp is the mean of the squared scores."""
+    moments: FloatArray = (rows.mass * rows.vectors.T) @ rows.vectors / rows.mass.sum()
+    return moments
+
+
+def step_scales(moments: FloatArray, directions: FloatArray) -> FloatArray:
+    """Scores (R,) from which on the steps of ``directions`` (R, J) change decisions entirely; 1 if all scores are 0."""
+    squares = np.einsum("rj,jk,rk->r", directions, moments, directions)
+    scales: FloatArray = FULL_STEP * np.sqrt(np.maximum(squares, 0.0))
+    return np.where(scales > 0.0, scales, 1.0)
+
+
+def step(rows: CriteriaRows, standing: Standing, p: FloatArray) -> FloatArray:
+    """Chances (n,) of selection after the step of one direction p (J,)."""
+    moved = rows.vectors @ p / step_scales(score_moments(rows), p[None])
+    chances: FloatArray = np.clip(standing.decisions - moved, 0.0, 1.0)
+    return chances
+
+
+def changed_share(rows: CriteriaRows, standing: Standing, chances: FloatArray) -> float:
+    """Share of all decisions that rules with these ``chances`` (n,) of selection change."""
+    return float(rows.mass @ np.abs(chances - standing.decisions))
 
 
 @dataclass(frozen=True, slots=True)

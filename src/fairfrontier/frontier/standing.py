@@ -11,7 +11,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 from .criteria import STILL, CriteriaRows
-from .dependence import disagreement_factor
+from .dependence import disagreement_factor, step_factor
 from .fan import Ratio, Width
 
 
@@ -22,7 +22,8 @@ class Standing:
     ``decisions`` (n,) in the order of the rows; ``influence`` (m, J + V) of the units on theta, ``covariance`` of
     theta; ``shares`` (m, J) of the units in the criteria; ``sizes`` (J,) of what is summed up in each criterion, by
     which rounding is recognised. ``factor``: the variance of a rule's value that is missing for each unit of
-    disagreement between the repetitions of the cross-fitting (see `dependence`); 0 without any.
+    disagreement between the repetitions of the cross-fitting, ``step_factor`` that of a step's (see `dependence`); 0
+    without any.
     """
 
     decisions: FloatArray
@@ -32,6 +33,7 @@ class Standing:
     shares: FloatArray
     sizes: FloatArray
     factor: float = 0.0
+    step_factor: float = 0.0
 
 
 def stand(rows: CriteriaRows, decisions: FloatArray, widths: Sequence[Width], folds: IntArray) -> Standing:
@@ -49,9 +51,10 @@ def stand(rows: CriteriaRows, decisions: FloatArray, widths: Sequence[Width], fo
     estimates, own = _estimate_widths(rows, value, widths, folds[rows.row])
     both = np.hstack([influence, own])
     theta = np.concatenate([criteria, estimates])
-    factor = disagreement_factor(len(np.unique(folds))) if len(rows.row) > len(folds) else 0.0
+    n_folds, n_rep = len(np.unique(folds)), len(rows.row) // len(folds)
+    factors = (disagreement_factor(n_folds), step_factor(n_folds, n_rep)) if n_rep > 1 else (0.0, 0.0)
     sizes = rows.by_criterion(np.abs(rows.base) + np.abs(rows.change))
-    return Standing(a, theta, both, both.T @ both, rows.by_unit(rows.share), sizes, factor)
+    return Standing(a, theta, both, both.T @ both, rows.by_unit(rows.share), sizes, *factors)
 
 
 def rounding(standing: Standing, p: FloatArray, q: FloatArray | None = None) -> FloatArray:

@@ -93,8 +93,8 @@ def lda_tests(
         evidence = aware_evidence(fit, algorithms, evidence, capacity)
     if fit.sequence is not None:
         evidence = _in_sequence(fit, algorithms, evidence, method, capacity)
-    elif keeps_decisions(fit, capacity):
-        evidence = _with_margins(fit, algorithms, evidence, method)
+    elif takes_steps(fit, capacity):
+        evidence = _with_steps(fit, algorithms, evidence, method)
     rates: list[FloatArray | None] = [fit.group_means(a) for a in algorithms.decisions]
     rates += [None] * len(algorithms.fixed)
     return judge(
@@ -149,14 +149,14 @@ def _in_sequence(
     return [with_normal_test(own, test, method) for own, test in zip(found, tests, strict=True)]
 
 
-def keeps_decisions(fit: Fit, capacity: float | None = None) -> bool:
-    """Whether the rules of the robust test keep an algorithm's decisions within a margin; see `fan.cells`."""
+def takes_steps(fit: Fit, capacity: float | None = None) -> bool:
+    """Whether the rules of the robust test take steps from an algorithm's decisions; see `fan.cells`."""
     limited = (capacity is not None and capacity < 1.0) or fit.bounded or fit.compressed
     return fit.n_rep > 1 and not limited and not fit.rules.sees_group and fit.sequence is None
 
 
-def _with_margins(fit: Fit, algorithms: Algorithms, found: list[Evidence], method: Method) -> list[Evidence]:
-    """Put the test with margins in the place of the robust one, for algorithms that have decisions."""
+def _with_steps(fit: Fit, algorithms: Algorithms, found: list[Evidence], method: Method) -> list[Evidence]:
+    """Put the test with steps in the place of the robust one, for algorithms that have decisions."""
     assert fit.nuisance.folds is not None
     rows = predicted(fit.sample, fit.row_losses, fit.nuisance.predictions, fit.bounds, rules=fit.rules).rows
     folds, smallest = np.asarray(fit.nuisance.folds[0]), 1.0 / (1 + fit.options.n_boot)

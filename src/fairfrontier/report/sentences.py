@@ -56,7 +56,7 @@ def meanings(two: bool, settings: Settings) -> dict[Verdict, str]:
     """What the verdicts mean, for two groups or more and by what rules may depend on."""
     rules = settings.rules
     better = "is as the question says" if other_criteria(settings) else _BETTER[two]
-    own = ", and on the algorithm's own decisions where these say little," if keeps_decisions(settings) else ""
+    own = ", and on the algorithm's own decisions," if takes_steps(settings) else ""
     said = {verdict: text.format(group=_SEEN[rules], own=own, better=better) for verdict, text in _MEANINGS.items()}
     if rules == "group-aware":
         said["lda-shown"] = _BY_GROUP
@@ -68,8 +68,8 @@ def meanings(two: bool, settings: Settings) -> dict[Verdict, str]:
     return said
 
 
-def keeps_decisions(settings: Settings) -> bool:
-    """Whether the rules of the test keep an algorithm's decisions within a margin."""
+def takes_steps(settings: Settings) -> bool:
+    """Whether the rules of the test take steps from an algorithm's decisions."""
     limited = settings.bounded or (settings.capacity is not None and settings.capacity < 1.0)
     return settings.n_rep > 1 and not limited and not settings.sequential and settings.rules == "group-blind"
 

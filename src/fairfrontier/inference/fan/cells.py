@@ -4,10 +4,9 @@ The slack of a fixed rule is linear in the weights. So if no rule has a positive
 cell that contains it has a slack of at most 0 at some corner of the cell: testing every cell's rule at every corner
 tests every weight, whatever the cells. How they are cut decides power only, and is decided by predicted slacks.
 
-With several repetitions of the cross-fitting rules have margins within which they keep the algorithm's decisions
-(`rule_values`), unless a capacity or bounds limit the rules. That, too, decides power only. With a single repetition
-they have none: margins pick out the rows whose scores are largest, by chance where nothing can be learned, and without
-repetitions it cannot be seen how far the folds then depend on each other.
+With several repetitions of the cross-fitting rules take steps from the algorithm (`rule_values`), unless a capacity or
+bounds limit the rules. That, too, decides power only. With a single repetition they do not: without others it cannot be
+seen how far the folds depend on each other, and where nothing can be learned a step needs twice the variance.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class Cells:
     ``corners`` (C, 3 J + V) and the best ``own`` rule (C,) at each, by position in ``values``; ``members`` (N, D): the
     corners of each cell, ``rules`` (N,): its rule. ``loss``: standard errors
     by which the weakest slack of the cells' rules falls short of the weakest of the corners' own rules, as predicted;
-    ``finished``: whether no cell is left to cut; ``margins``: whether rules keep the algorithm's decisions within one.
+    ``finished``: whether no cell is left to cut; ``steps``: whether rules take steps from the algorithm.
     """
 
     values: RuleValues
@@ -76,7 +75,7 @@ class Cells:
     rules: IntArray
     loss: float
     finished: bool
-    margins: bool
+    steps: bool
 
     def weakest(self) -> Weakest:
         """The slack that is smallest in standard errors: the test rejects if even this one is large."""
@@ -101,7 +100,7 @@ class _Mesh:
     """Cells while they are being cut."""
 
     def __init__(self, rows: CriteriaRows, standing: Standing, fan: Fan, n_jobs: int | None) -> None:
-        self.value = RuleValuer(rows, standing, n_jobs, margins=standing.factor > 0.0 and not rows.limited)
+        self.value = RuleValuer(rows, standing, n_jobs, steps=standing.step_factor > 0.0 and not rows.limited)
         self.standing, self.n = standing, rows.n_criteria
         self.values: RuleValues | None = None
         spanning = fan.spanning / ray_sizes(fan, rows)[:, None]
@@ -226,5 +225,5 @@ def cut_cells(
         rules=mesh.rules,
         loss=loss,
         finished=finished,
-        margins=mesh.value.margins,
+        steps=mesh.value.steps,
     )

@@ -20,7 +20,7 @@ from ...data.result import PlainDict, Result, plain_items
 from ...frontier.criteria import CriteriaRows
 from ...frontier.fan import Aims, Fan
 from ...frontier.fan import by_group as risks_by_group
-from ...frontier.rule_values import RuleValuer, RuleValues, changed_share, predicted_sizes, slacks
+from ...frontier.rule_values import RuleValuer, RuleValues, changed_share, predicted_sizes, slacks, step
 from ...frontier.standing import rounding
 from ..aware.groups import GroupTest, decided_alone
 from .cells import Cells, Refinement, cut_cells
@@ -49,8 +49,8 @@ class JointEvidence(Result):
     of a best rule in a weighted mean of the risks, as predicted; of the A criteria that must not be higher, one for
     each group or one overall. ``best_p_value`` (A,): that the algorithm is no better for a group than the learner's
     best rule for it.
-    ``share_changed``: if rules keep the algorithm's decisions within a margin, the share of all decisions that the rule
-    which decides the test changes. ``aims``: what must not get worse, by positions of criteria.
+    ``share_changed``: if rules take steps from the algorithm, the share of all decisions that the step which decides
+    the test changes. ``aims``: what must not get worse, by positions of criteria.
     ``by_group``: among rules that see the group, the tests of single groups; ``together_p_value`` is then that of the
     test over the fan, and the p-value the smallest of all after Holm's adjustment. If a group decides, the ``witness``
     changes decisions about it, and ``weights`` are those of that group.
@@ -162,7 +162,7 @@ def joint_evidence(
     if p_value < SHOWN_BELOW:
         menu = group_menu(rows, fan, standing, menu_of(aims, fan, rows), n_draws=n_draws, seed=seed, n_jobs=n_jobs)
         witness = choose_witness(menu, rows, slack_units(fan, rows), by_group)
-        if cells.margins and witness.slack.min() <= 0.0:
+        if cells.steps and witness.slack.min() <= 0.0:
             witness = None  # what is shown is that the algorithm improves by changing some of its decisions
     round_about = all_round(n) if aims.alike else all_round(n) / predicted_sizes(np.eye(n), rows)
     feasibility_t, feasibility_p = _feasibility(value_rules, round_about, n_draws, seed)
@@ -185,7 +185,7 @@ def joint_evidence(
         n_cells=len(cells.rules),
         loss=cells.loss,
         finished=cells.finished,
-        share_changed=changed_share(rows, standing, weakest.rule, margins=True) if cells.margins else None,
+        share_changed=changed_share(rows, standing, step(rows, standing, weakest.rule)) if cells.steps else None,
         witness=witness,
         aims=aims,
     )
@@ -197,8 +197,8 @@ def default_refinement(fan: Fan) -> Refinement:
 
 
 def _best_rules(cells: Cells, at: IntArray, value_rules: RuleValuer) -> tuple[RuleValues, IntArray]:
-    """Values of the best rules at some corners, which have no margin, and the rules' positions among them."""
-    if not cells.margins:
+    """Values of the best rules at some corners, which take no steps, and the rules' positions among them."""
+    if not cells.steps:
         return cells.values, cells.own[at]
     return value_rules(cells.corners[at, : value_rules.rows.n_criteria]), np.arange(len(at))
 

@@ -328,7 +328,7 @@ class JointLDATest(LDAAnswer):
                     "better in all else exists, and leaves it as good as the same."
                 )
         described = [] if (w := self.witness) is None else [_describe(w, self.gain_names, self.alpha)]
-        return [shown, *self._keeping(), *described]
+        return [shown, *self._steps(), *described]
 
 
 def _describe(w: JointWitness, names: Sequence[str], alpha: float) -> str:

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from ...arrays import FloatArray, IntArray
 from ...frontier.criteria import CriteriaRows
-from ...frontier.rule_values import changed_share
+from ...frontier.rule_values import changed_share, step
 from .cells import LARGE, cut_cells
 from .evidence import default_refinement
 from .forms import standing_of
@@ -40,5 +40,6 @@ def fan_test(
     weakest = cells.weakest()
     t = float(np.clip(weakest.t, -LARGE, LARGE))
     direction: FloatArray = -weakest.weights / np.hypot(*weakest.weights)
-    changed = changed_share(rows, standing, weakest.rule, margins=cells.margins)
+    chances = step(rows, standing, weakest.rule) if cells.steps else rows.chances(weakest.rule)
+    changed = changed_share(rows, standing, chances)
     return FanTest(t, direction, max(float(ndtr(-t)), smallest), changed)

@@ -123,15 +123,15 @@ class LDAAnswer(ExplainedResult):
             return self._shown()
         return [self._outside() if self.verdict == "not-comparable" else self._nothing()]
 
-    def _keeping(self) -> list[str]:
-        """Say that the rules of the test keep most decisions, if they do, and why no alternative may be named."""
+    def _steps(self) -> list[str]:
+        """Say that the rules of the test change some decisions, if they do, and why no alternative may be named."""
         share = self.evidence.share_changed
         if share is None or self.evidence.changes_one:
             return []
         none = "No rule of the covariates alone is estimated to be better in every respect, so none is named here."
         return [
-            "Where the covariates say little, the rules of this test keep the algorithm's decisions; the one that "
-            f"decides it changes {100 * share:.3g}% of them.",
+            "The rules of this test change each decision of the algorithm with some probability, which is higher where "
+            f"the covariates say more; the one that decides it changes {100 * share:.3g}% of them.",
             *([none] if self.witness is None else []),
         ]
 

@@ -89,7 +89,7 @@ class Evidence(Result):
     if there is none. ``by_group`` are the tests of single groups, among rules that see the group, and
     ``together_p_value`` that of the test over directions beside them; the p-value is then the smallest of all after
     Holm's adjustment, and statistic and draws are those of the weaker part of the test that decides.
-    ``share_changed``: if the rules of the robust test keep the algorithm's decisions within a margin, the share of all
+    ``share_changed``: if the rules of the robust test take steps from the algorithm, the share of all
     decisions that the rule which decides it changes.
     """
 

@@ -287,7 +287,7 @@ class LDATest(LDAAnswer):
                 "the gap; the risk of the other group stays as it is."
             )
         described = [] if (w := self.witness) is None else _describe(w, self.groups, self.alpha)
-        return [shown, *self._keeping(), *described]
+        return [shown, *self._steps(), *described]
 
     def learner_sentences(self) -> list[str]:
         """Say whether the learner is good enough for this algorithm; nothing for risks without decisions."""

@@ -1,4 +1,4 @@
-"""Rules that keep the algorithm's decisions within a margin: margins, sums, slacks and the test, by plain loops."""
+"""Rules that take steps from the algorithm's decisions: steps, sums, slacks and the test, by plain loops."""
 
 from math import sqrt
 
@@ -10,9 +10,8 @@ from support.quick import QUICK_LEARNER
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.frontier.criteria import risk_rows
-from fairfrontier.frontier.criteria_kernels import N_BINS, find_margins
-from fairfrontier.frontier.dependence import disagreement_factor
-from fairfrontier.frontier.rule_values import CAUTION, RuleValuer, changed_share, slacks
+from fairfrontier.frontier.dependence import step_factor
+from fairfrontier.frontier.rule_values import FULL_STEP, RuleValuer, changed_share, slacks, step
 from fairfrontier.inference.fan.cells import cut_cells
 from fairfrontier.inference.fan.evidence import default_refinement
 from fairfrontier.inference.fan.forms import standing_of
@@ -46,29 +45,12 @@ class Cells:
             for t in self.t
         ]
 
-    def margin(self, p):
-        """The lower end of the bin from which on changes have the largest predicted gain over its standard error."""
-        scores, total = self.scores(p), self.weight.sum()
-        largest = max(abs(s) for own in scores for s in own)
-        best, found = 0.0, 0.0
-        for k in reversed(range(N_BINS)):
-            gain = variance = 0.0
-            for own in scores:
-                for i, s in enumerate(own):
-                    if min(N_BINS - 1, int(N_BINS * abs(s) / largest)) >= k:
-                        moved = abs((s < 0.0) - self.a[i]) * self.weight[i] / total / 3
-                        gain, variance = gain + abs(s) * moved, variance + moved**2
-            if variance > 0.0 and gain / sqrt(variance) > best * (1 + 1e-9):
-                best, found = gain / sqrt(variance), largest * k / N_BINS
-        return found
-
-    def chances(self, p, margin):
-        """Chances (3, n): those of the algorithm within the margin, 1 below it, 0 above."""
+    def chances(self, p):
+        """Chances (3, n): decisions moved against the score, entirely at twice its root mean square."""
+        scores, total = self.scores(p), 3 * self.weight.sum()
+        scale = FULL_STEP * sqrt(sum(w * s**2 for own in scores for w, s in zip(self.weight, own, strict=True)) / total)
         return np.array(
-            [
-                [a if margin > 0.0 and abs(s) <= margin else float(s < 0.0) for s, a in zip(own, self.a, strict=True)]
-                for own in self.scores(p)
-            ]
+            [[min(1.0, max(0.0, a - s / scale)) for s, a in zip(own, self.a, strict=True)] for own in scores]
         )
 
     def gain(self, chances):
@@ -89,7 +71,7 @@ class Cells:
             own[unit] = own.get(unit, 0.0) + share * (self.dl[i] * (self.a[i] - mean[i]) - gain[g])
             apart = sum((c - mean[i]) ** 2 for c in chances[:, i]) / 2
             noise[unit] = noise.get(unit, 0.0) + share * self.dl[i] * sqrt(2 * apart)
-        added = CAUTION * disagreement_factor(N_FOLDS) * sum(x**2 for x in noise.values())
+        added = (N_FOLDS - 1 + 1 / 3) / 2 * sum(x**2 for x in noise.values())
         return sum(x**2 for x in own.values()) + added
 
 
@@ -101,37 +83,29 @@ DIRECTIONS = {
 
 @pytest.mark.kernels
 @pytest.mark.parametrize("integers", [True, False])
-@pytest.mark.parametrize("n_groups", [2, 3])
-def test_margins_have_the_largest_predicted_gain_in_standard_errors(n_groups, integers):
-    cells, p = Cells(1, n_groups=n_groups, integers=integers), DIRECTIONS[n_groups]
-    found = np.empty(len(p))
-    find_margins(p, cells.rows, cells.standing.decisions, found)
-    np.testing.assert_allclose(found, [cells.margin(own) for own in p], rtol=1e-10)
-    assert (found > 0.0).any()
-
-
-def test_no_margin_where_nothing_is_predicted():
-    cells, found = Cells(1), np.ones(1)
-    find_margins(np.zeros((1, 2)), cells.rows, cells.standing.decisions, found)
-    assert found[0] == 0.0
-
-
-@pytest.mark.kernels
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("n_groups", [2, 3])
-def test_gains_and_their_variances_are_those_of_rules_with_margins(n_groups, clustered):
-    cells, p = Cells(2, n_groups=n_groups, clustered=clustered), DIRECTIONS[n_groups]
-    values = RuleValuer(cells.rows, cells.standing, margins=True)(p)
+def test_gains_and_their_variances_are_those_of_steps(n_groups, clustered, integers):
+    cells, p = Cells(2, n_groups=n_groups, clustered=clustered, integers=integers), DIRECTIONS[n_groups]
+    values = RuleValuer(cells.rows, cells.standing, steps=True)(p)
     variance = np.einsum("rj,rjk,rk->r", p, values.covariance + values.added, p)
-    kept = 0
+    between = 0
     for r, own in enumerate(p):
-        chances = cells.chances(own, cells.margin(own))
+        chances = cells.chances(own)
         np.testing.assert_allclose(values.gain[r], cells.gain(chances), rtol=1e-10, atol=1e-14)
         assert variance[r] == pytest.approx(cells.variance(own, chances), rel=1e-10)
         changed = (cells.weight * np.abs(chances - cells.a)).mean(axis=0).sum() / cells.weight.sum()
-        assert changed_share(cells.rows, cells.standing, own, margins=True) == pytest.approx(changed, rel=1e-10)
-        kept += (chances != cells.chances(own, 0.0)).sum()
-    assert kept > 0  # margins make a difference here
+        moved = step(cells.rows, cells.standing, own)
+        assert changed_share(cells.rows, cells.standing, moved) == pytest.approx(changed, rel=1e-10)
+        between += ((chances > 0.0) & (chances < 1.0) & (chances != cells.a)).sum()
+    assert between > 0  # some decisions move part of the way
+
+
+def test_nothing_moves_where_nothing_is_predicted():
+    cells = Cells(1)
+    values = RuleValuer(cells.rows, cells.standing, steps=True)(np.zeros((1, 2)))
+    assert not values.gain.any()
+    assert not values.added.any()
 
 
 def test_without_a_change_of_decisions_there_is_no_gain():
@@ -140,11 +114,41 @@ def test_without_a_change_of_decisions_there_is_no_gain():
     cells.t[:] = cells.t[0]  # repetitions agree
     rows = risk_rows(cells.dl**2, cells.dl, np.concatenate(cells.t), cells.group, cells.weight)
     p = np.array([0.4, 0.6])
-    best = cells.chances(p, 0.0)[0]
+    best = (np.array(cells.scores(p)[0]) < 0.0) * 1.0
     _, standing = standing_of(rows, best, cells.folds)
-    values = RuleValuer(rows, standing, margins=True)(p[None])
+    values = RuleValuer(rows, standing, steps=True)(p[None])
     assert not values.gain.any()
-    assert changed_share(rows, standing, p, margins=True) == 0.0
+    assert changed_share(rows, standing, step(rows, standing, p)) == 0.0
+
+
+def test_steps_have_the_largest_predicted_gain_in_standard_errors():
+    """Of all changes in the direction of the scores: the gain is that of the scores, every change counts squared."""
+    rng = np.random.default_rng(5)
+    score, a = rng.normal(size=200), rng.choice([0.0, 1.0], 200)
+    room = np.where(score > 0.0, a, 1.0 - a)
+    moved = np.abs(np.clip(a - score / (10.0 * np.abs(score).max()), 0.0, 1.0) - a)
+
+    def t(change):
+        return np.abs(score) @ change / np.sqrt(change @ change)
+
+    others = [room, room * (np.abs(score) > 1.0), *(room * rng.random((200, 200)))]
+    assert t(moved) > max(t(change) for change in others)
+
+
+@pytest.mark.parametrize("n_folds", [2, 5, 20])
+def test_what_dependent_folds_add_is_what_is_missing_of_averages(n_folds):
+    """Scores are averages of the other folds' outcomes, which are coins: the variance of the gain, and what is seen."""
+    rng, n, n_rep = np.random.default_rng(n_folds), 200, 3
+    gains, held, disagreement = [], [], []
+    for _ in range(4000):
+        z = rng.choice([-1.0, 1.0], n)
+        fold = np.array([rng.permutation(np.arange(n) % n_folds) for _ in range(n_rep)])
+        score = np.array([(z.sum() - np.bincount(own, z)[own]) / (n - n / n_folds) for own in fold])
+        gains.append(z @ score.mean(axis=0))
+        held.append((score.mean(axis=0) ** 2).sum())
+        disagreement.append(2.0 * score.var(axis=0, ddof=1).sum())
+    missing = np.var(gains) - np.mean(held)
+    assert step_factor(n_folds, n_rep) * np.mean(disagreement) == pytest.approx(missing, rel=0.2)
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -152,7 +156,7 @@ def test_the_test_is_the_weakest_slack_of_all_cells(clustered):
     cells = Cells(4, n=150, clustered=clustered, integers=False)
     found = fan_test(cells.rows, cells.a, cells.folds, smallest=1e-3)
     made = cut_cells(cells.rows, cells.standing, cells.fan, default_refinement(cells.fan))
-    assert made.margins
+    assert made.steps
     weakest = np.inf
     for rule, corners in zip(made.rules, made.members, strict=True):
         for corner in corners:
@@ -170,7 +174,7 @@ def fitted():
     return ff.fit(X, y, sensitive_features=group), (X["x2"] > 0.2).astype(int), (X, y, group)
 
 
-def test_an_algorithm_with_decisions_is_tested_with_margins(fitted):
+def test_an_algorithm_with_decisions_is_tested_with_steps(fitted):
     ff, lenient, _ = fitted
     test, fit = ff.test_lda(lenient), ff.fit_
     t = np.concatenate(fit.nuisance.predictions)
@@ -180,11 +184,11 @@ def test_an_algorithm_with_decisions_is_tested_with_margins(fitted):
     assert test.evidence.share_changed == expected.share_changed
     assert test.reject == (test.statistic > test.critical_value)
     assert test.critical_value == pytest.approx(norm.isf(0.05), abs=0.05)
-    shown = [s for s in test.sentences() if "keep the algorithm's decisions" in s]
+    shown = [s for s in test.sentences() if "change each decision of the algorithm" in s]
     assert len(shown) == (test.verdict == "lda-shown")
 
 
-def test_margins_need_decisions_and_several_repetitions(fitted):
+def test_steps_need_decisions_and_several_repetitions(fitted):
     ff, lenient, (X, y, group) = fitted
     assert ff.test_lda(risks=[0.4, 0.45]).evidence.share_changed is None
     assert ff.test_lda(lenient, capacity=0.8).evidence.share_changed is None
