@@ -36,9 +36,10 @@ def sum_rules(p, cutoffs, scales, rows, decisions, shares, influence, sums):  # 
     as 0 and 1 allow. The rows of a person are those of the repetitions: they disagree if the rule selects them with
     different chances.
     """
-    gain, predicted, second, with_shares, cross, disagreement = sums
+    gain, predicted, second, with_shares, cross, disagreement, changed = sums
     n_criteria, n_theta = p.shape[1], influence.shape[1]
     x, noise, touched = np.zeros(n_criteria), np.zeros(n_criteria), np.empty(n_criteria, dtype=np.intp)
+    fewer, more = np.zeros(n_criteria), np.zeros(n_criteria)  # chances of selection taken away and given
     for r in range(p.shape[0]):
         for u in range(rows.unit_stops.shape[0] - 1):
             n_touched, first, noisy, sum_chances, sum_squares = 0, rows.unit_stops[u], False, 0.0, 0.0
@@ -67,8 +68,10 @@ def sum_rules(p, cutoffs, scales, rows, decisions, shares, influence, sums):  # 
                         if not known:
                             touched[n_touched] = j
                             n_touched += 1
-                            x[j] = 0.0
+                            x[j], fewer[j], more[j] = 0.0, 0.0, 0.0
                         x[j] += rows.change[e] * moved
+                        fewer[j] += rows.share[e] * max(moved, 0.0)
+                        more[j] += rows.share[e] * max(-moved, 0.0)
                 if i + 1 == rows.unit_stops[u + 1] or rows.row[i + 1] != rows.row[i]:
                     n_rows = i + 1 - first
                     # twice the variance of the chances: of chances 0 and 1 the share of pairs that disagree
@@ -80,6 +83,9 @@ def sum_rules(p, cutoffs, scales, rows, decisions, shares, influence, sums):  # 
             for k in range(n_touched):
                 j = touched[k]
                 gain[r, j] += x[j]
+                changed[r, j, 0] += fewer[j] + more[j]
+                changed[r, j, 1] += fewer[j] * fewer[j]
+                changed[r, j, 2] += more[j] * more[j]
                 for other in range(n_touched):
                     second[r, j, touched[other]] += x[j] * x[touched[other]]
                 for c in range(n_criteria):

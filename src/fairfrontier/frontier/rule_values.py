@@ -25,6 +25,10 @@ FULL_STEP = 2.0
 """A step changes a decision entirely if the score is at least so many times the root mean square of all scores."""
 
 
+UNSEEN = 2.0
+"""So many times what a changed unit can lose, beyond what such units gain on average, is added to standard errors."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuleValues:
     """What R rules gain over an algorithm.
@@ -33,7 +37,8 @@ class RuleValues:
     takes a step towards that;
     ``gain`` (R, J): c* - c, estimated; ``predicted`` (R, J): the same by the predictions alone; ``covariance``
     (R, J, J) of the gains with rules held and ``cross`` (R, J, J + V) with theta; ``added`` (R, J, J): what the
-    dependence between folds adds to the covariance.
+    dependence between folds adds to the covariance. ``changed`` (R, J, 3): how much the decisions change, and the sums
+    over units of squared chances of selection that are taken away and that are given.
     """
 
     directions: FloatArray
@@ -42,6 +47,7 @@ class RuleValues:
     covariance: FloatArray
     cross: FloatArray
     added: FloatArray
+    changed: FloatArray
 
     def __len__(self) -> int:
         """Return the number of rules."""
@@ -58,13 +64,13 @@ class RuleValues:
     @property
     def parts(self) -> tuple[FloatArray, ...]:
         """All arrays, each with one entry per rule."""
-        return self.directions, self.gain, self.predicted, self.covariance, self.cross, self.added
+        return self.directions, self.gain, self.predicted, self.covariance, self.cross, self.added, self.changed
 
 
 class _Sums(NamedTuple):
     """Sums over units for R rules: gains x, by predictions, products of x with itself, shares and influences.
 
-    And products of the scores about which repetitions disagree.
+    And products of the scores about which repetitions disagree, and how much is changed.
     """
 
     gain: FloatArray
@@ -73,12 +79,13 @@ class _Sums(NamedTuple):
     with_shares: FloatArray
     cross: FloatArray
     disagreement: FloatArray
+    changed: FloatArray
 
     @classmethod
     def zeros(cls, n_rules: int, n_criteria: int, n_theta: int) -> _Sums:
         """Return sums of nothing."""
         square = (n_criteria,) * 2
-        widths = [(n_criteria,), (n_criteria,), square, square, (n_criteria, n_theta), square]
+        widths = [(n_criteria,), (n_criteria,), square, square, (n_criteria, n_theta), square, (n_criteria, 3)]
         return cls(*(np.zeros((n_rules, *width)) for width in widths))
 
     def part(self, rules: slice) -> _Sums:
@@ -123,7 +130,7 @@ class RuleValuer:
         covariance = sums.second - mixed - mixed.transpose(0, 2, 1) + gain[:, :, None] * gain[:, None, :] * shared
         factor = self.standing.step_factor if self.steps else self.standing.factor
         cross, added = sums.cross - gain[:, :, None] * influenced, factor * sums.disagreement
-        return RuleValues(p, gain, sums.predicted, covariance, cross, added)
+        return RuleValues(p, gain, sums.predicted, covariance, cross, added, sums.changed)
 
     def _add(self, p: FloatArray, sums: _Sums) -> None:
         if self._alone is not None:
@@ -164,7 +171,8 @@ class _RowsAlone:
 
     A rule's chance of selection is d_i or d_i - spread_i below the algorithm's, so every sum is that of a column over
     all rows plus that of another over the selected ones. Columns: the gain, its square, its products with the share
-    and with the influences on the own criterion and on the widths, and the predicted gains in all criteria.
+    and with the influences on the own criterion and on the widths, what is changed, and the predicted gains in all
+    criteria.
     """
 
     stops: IntArray
@@ -183,7 +191,8 @@ class _RowsAlone:
         sums.second[:, own, own] += found[:, :, 1]
         sums.with_shares[:, own, own] += found[:, :, 2]
         sums.cross[:, own, own] += found[:, :, 3]
-        sums.cross[:, :, n:] += found[:, :, 4:-n]
+        sums.cross[:, :, n:] += found[:, :, 4 : -n - 3]
+        sums.changed[:] += found[:, :, -n - 3 : -n]
         sums.predicted[:] += found[:, :, -n:].sum(axis=1)
 
 
@@ -195,15 +204,14 @@ def _rows_alone(rows: CriteriaRows, standing: Standing) -> _RowsAlone:
     along = [rows.share[order], influence[np.arange(len(order)), which], *influence[:, n:].T]
     predicted = (rows.mass[order] * rows.vectors[order].T) if len(order) else np.zeros((n, 0))
 
-    def columns(moved: FloatArray, squared: FloatArray) -> FloatArray:
-        gain = change * moved
-        return np.column_stack([gain, change**2 * squared, *(gain * x for x in along), *(predicted * moved)])
+    def columns(moved: FloatArray) -> FloatArray:
+        gain, less, more = change * moved, np.maximum(moved, 0.0), np.maximum(-moved, 0.0)
+        own = [along[0] * (less + more), (along[0] * less) ** 2, (along[0] * more) ** 2]
+        return np.column_stack([gain, gain**2, *(gain * x for x in along), *own, *(predicted * moved)])
 
-    stops = np.searchsorted(which, np.arange(n + 1))
-    at_lower = columns(d, d**2)
+    stops, at_lower = np.searchsorted(which, np.arange(n + 1)), columns(d)
     fixed = np.array([at_lower[i:j].sum(axis=0) for i, j in pairwise(stops.tolist())])
-    by_selection = columns(-spread, (d - spread) ** 2 - d**2)
-    return _RowsAlone(stops, np.ascontiguousarray(rows.vectors[order]), fixed, by_selection)
+    return _RowsAlone(stops, np.ascontiguousarray(rows.vectors[order]), fixed, columns(d - spread) - at_lower)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +248,24 @@ def slacks(
         np.einsum("...j,...jk,...k->...", p, (values.covariance + values.added)[rules], p, optimize=True)
         + 2.0 * np.einsum("...j,...jv,...v->...", p, values.cross[rules], q, optimize=True)
         + np.einsum("...v,vw,...w->...", q, standing.covariance, q, optimize=True)
+        + np.square(UNSEEN * _losses(p, gain, values.changed[rules], standing.extremes)).sum(axis=-1)
     )
     return Slacks(value, np.sqrt(np.maximum(variance, 0.0)), rounding(standing, p, q))
+
+
+def _losses(p: FloatArray, gain: FloatArray, changed: FloatArray, extremes: FloatArray) -> FloatArray:
+    """What a changed unit, as large as they are on average, can lose beyond the mean: (..., J), never below 0.
+
+    If few are changed, losses that are rare may not be among them, and the variance of those that are is too small.
+    Averages are by what is changed; ``extremes`` (J, 2) are the smallest and largest change of a unit by selection.
+    """
+    total, fewer, more = changed[..., 0], changed[..., 1], changed[..., 2]
+    low, high = np.where(p > 0.0, -extremes[:, 0], extremes[:, 1]), np.where(p > 0.0, extremes[:, 1], -extremes[:, 0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.sign(p) * gain * (fewer + more) / total**2
+        lost = np.where(total > 0.0, mean + (fewer * low + more * high) / total, 0.0)
+    found: FloatArray = np.abs(p) * np.maximum(lost, 0.0)
+    return found
 
 
 def predicted_sizes(directions: FloatArray, rows: CriteriaRows) -> FloatArray:

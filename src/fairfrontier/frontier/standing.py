@@ -21,7 +21,8 @@ class Standing:
 
     ``decisions`` (n,) in the order of the rows; ``influence`` (m, J + V) of the units on theta, ``covariance`` of
     theta; ``shares`` (m, J) of the units in the criteria; ``sizes`` (J,) of what is summed up in each criterion, by
-    which rounding is recognised. ``factor``: the variance of a rule's value that is missing for each unit of
+    which rounding is recognised; ``extremes`` (J, 2): the smallest and the largest change of a criterion by selecting a
+    row, as a whole. ``factor``: the variance of a rule's value that is missing for each unit of
     disagreement between the repetitions of the cross-fitting, ``step_factor`` that of a step's (see `dependence`); 0
     without any.
     """
@@ -32,6 +33,7 @@ class Standing:
     covariance: FloatArray
     shares: FloatArray
     sizes: FloatArray
+    extremes: FloatArray
     factor: float = 0.0
     step_factor: float = 0.0
 
@@ -54,7 +56,16 @@ def stand(rows: CriteriaRows, decisions: FloatArray, widths: Sequence[Width], fo
     n_folds, n_rep = len(np.unique(folds)), len(rows.row) // len(folds)
     factors = (disagreement_factor(n_folds), step_factor(n_folds, n_rep)) if n_rep > 1 else (0.0, 0.0)
     sizes = rows.by_criterion(np.abs(rows.base) + np.abs(rows.change))
-    return Standing(a, theta, both, both.T @ both, rows.by_unit(rows.share), sizes, *factors)
+    return Standing(a, theta, both, both.T @ both, rows.by_unit(rows.share), sizes, _extremes(rows), *factors)
+
+
+def _extremes(rows: CriteriaRows) -> FloatArray:
+    """The smallest and the largest change (J, 2) of each criterion by selecting a row, if it were the only one."""
+    found, counts = np.zeros((rows.n_criteria, 2)), rows.share > 0.0
+    change, which = rows.change[counts] / rows.share[counts], rows.which[counts]
+    for j in np.unique(which):
+        found[j] = change[which == j].min(), change[which == j].max()
+    return found
 
 
 def rounding(standing: Standing, p: FloatArray, q: FloatArray | None = None) -> FloatArray:
