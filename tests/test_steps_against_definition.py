@@ -1,5 +1,6 @@
 """Rules that take steps from the algorithm's decisions: steps, sums, slacks and the test, by plain loops."""
 
+from itertools import product
 from math import sqrt
 
 import numpy as np
@@ -74,11 +75,77 @@ class Cells:
         added = (N_FOLDS - 1 + 1 / 3) / 2 * sum(x**2 for x in noise.values())
         return sum(x**2 for x in own.values()) + added
 
+    def unseen(self, p, chances):
+        """Squares of twice what a changed unit can lose beyond the mean, summed over the groups."""
+        moved, found = (self.a - chances) / 3, 0.0
+        low, high = self.dl.min(), self.dl.max()
+        for g in range(len(self.sums)):
+            fewer, more = {}, {}
+            for r, i in product(range(3), np.flatnonzero(self.group == g)):
+                share, unit = self.weight[i] / self.sums[g] * abs(moved[r, i]), self.units()[i]
+                side = fewer if moved[r, i] > 0.0 else more
+                side[unit] = side.get(unit, 0.0) + share
+            total = sum(fewer.values()) + sum(more.values())
+            # a unit of average size, where larger changes count more
+            parts = [(x, -low if p[g] > 0.0 else high) for x in fewer.values()]
+            parts += [(x, high if p[g] > 0.0 else -low) for x in more.values()]
+            worst = sum(x * x * loss for x, loss in parts) / total
+            mean = np.sign(p[g]) * self.gain(chances)[g] / total * sum(x * x for x, _ in parts) / total
+            found += (2 * abs(p[g]) * max(0.0, mean + worst)) ** 2
+        return found
+
 
 DIRECTIONS = {
     2: np.array([[1.0, 0.0], [0.3, 0.7], [1.0, -0.4], [-0.2, 1.0]]),
     3: np.array([[1.0, 0.0, 0.0], [0.2, 0.5, 0.3], [0.9, -0.4, 0.1]]),
 }
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_what_changed_units_can_lose_counts_in_the_variance_of_slacks(n_groups, clustered):
+    cells, p = Cells(6, n_groups=n_groups, clustered=clustered), DIRECTIONS[n_groups]
+    values = RuleValuer(cells.rows, cells.standing, steps=True)(p)
+    corners = np.hstack([p, np.zeros((len(p), len(cells.standing.theta) + n_groups))])
+    found = slacks(values, cells.standing, np.arange(len(p)), corners)
+    for r, own in enumerate(p):
+        chances = cells.chances(own)
+        expected = cells.variance(own, chances) + cells.unseen(own, chances)
+        assert found.error[r] == pytest.approx(np.sqrt(expected), rel=1e-10)
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_changes_are_counted_alike_by_sorted_rows_and_one_by_one(limited):
+    """Rules without steps of people who are units of their own have sums of columns, others a pass over the rows."""
+    rng, n = np.random.default_rng(7), 60
+    dl, a, group = rng.choice([-1.0, 9.0], n), rng.choice([0.0, 0.3, 1.0], n), np.arange(n) % 2
+    rows = risk_rows(dl**2, dl, rng.normal(size=(n, 2)), group, rng.integers(1, 4, size=n).astype(float))
+    standing = standing_of(rows, a, np.arange(n) % N_FOLDS)[1]
+    together = rows._replace(capacity=2.0) if limited else rows
+    values = RuleValuer(together, standing)(DIRECTIONS[2])
+    for r, p in enumerate(DIRECTIONS[2]):
+        moved = a - (rows.vectors[np.argsort(rows.row)] @ p < 0.0)
+        for g in range(2):
+            own = group == g
+            share = np.bincount(rows.row, rows.share)[own]
+            fewer, more = share * np.maximum(moved[own], 0.0), share * np.maximum(-moved[own], 0.0)
+            expected = [(fewer + more).sum(), (fewer**2).sum(), (more**2).sum()]
+            np.testing.assert_allclose(values.changed[r, g], expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("m", [3, 5, 20, 40])
+def test_few_rows_that_all_gain_show_nothing_if_losses_are_rare_and_large(m):
+    """Nine times what is gained may be lost, by one person in ten: nobody of m loses with the chance .9^m."""
+    n = 400
+    group, dl, a, known = np.repeat([0, 1], n // 2), np.ones(n), np.zeros(n), np.ones(n)
+    dl[:100], known[:100] = -1.0, -1.0  # half of the first group is not selected and should be
+    dl[200:280], known[200:260], a[200:260] = -9.0, -1.0, 1.0  # most of the second who should be are
+    a[-m:] = 1.0  # of the others of that group m are selected: all of them gain by being left out
+    t = known[:, None] * (group[:, None] == np.arange(2))
+    rows = risk_rows(np.maximum(-dl, 0.0), dl, np.vstack([t] * 3), group, np.ones(n))
+    found = fan_test(rows, a, np.arange(n) % N_FOLDS, smallest=1e-9)
+    assert found.p_value > min(0.9**m, 0.05)
 
 
 @pytest.mark.kernels

@@ -183,6 +183,11 @@ class Aims:
         )
 
     @property
+    def kinds(self) -> tuple[tuple[int, ...], ...]:
+        """Criteria that are the same for different groups: expected losses, and those whose spread is compared."""
+        return tuple(range(self.lower - self.further)), self.spread
+
+    @property
     def alike(self) -> bool:
         """Whether the criteria are the risks of groups and nothing else."""
         return self.spread == tuple(range(self.lower)) and not self.kept

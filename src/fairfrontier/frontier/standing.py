@@ -38,13 +38,21 @@ class Standing:
     step_factor: float = 0.0
 
 
-def stand(rows: CriteriaRows, decisions: FloatArray, widths: Sequence[Width], folds: IntArray) -> Standing:
+def stand(
+    rows: CriteriaRows,
+    decisions: FloatArray,
+    widths: Sequence[Width],
+    folds: IntArray,
+    *,
+    kinds: Sequence[Sequence[int]] = (),
+) -> Standing:
     """Estimate criteria and widths of an algorithm with ``decisions`` (n,) in the order of the sample.
 
     A range is the largest of some differences, so its plug-in estimate is biased upwards. Here each fold estimates
     the difference that is largest on the *other* folds: on average it is never larger than the range. In the same way
     a ratio is that of criteria chosen on other folds, never smaller than the ratio of the smallest to the largest.
-    ``folds`` (n,) of the cross-fitting, in the order of the sample, keep the rows of a cluster together.
+    ``folds`` (n,) of the cross-fitting, in the order of the sample, keep the rows of a cluster together; ``kinds``:
+    criteria that are the same for different groups, so that what can happen in one can happen in the others.
     """
     a = decisions[rows.row]
     value = rows.values(a)
@@ -56,15 +64,18 @@ def stand(rows: CriteriaRows, decisions: FloatArray, widths: Sequence[Width], fo
     n_folds, n_rep = len(np.unique(folds)), len(rows.row) // len(folds)
     factors = (disagreement_factor(n_folds), step_factor(n_folds, n_rep)) if n_rep > 1 else (0.0, 0.0)
     sizes = rows.by_criterion(np.abs(rows.base) + np.abs(rows.change))
-    return Standing(a, theta, both, both.T @ both, rows.by_unit(rows.share), sizes, _extremes(rows), *factors)
+    return Standing(a, theta, both, both.T @ both, rows.by_unit(rows.share), sizes, _extremes(rows, kinds), *factors)
 
 
-def _extremes(rows: CriteriaRows) -> FloatArray:
+def _extremes(rows: CriteriaRows, kinds: Sequence[Sequence[int]]) -> FloatArray:
     """The smallest and the largest change (J, 2) of each criterion by selecting a row, if it were the only one."""
     found, counts = np.zeros((rows.n_criteria, 2)), rows.share > 0.0
     change, which = rows.change[counts] / rows.share[counts], rows.which[counts]
     for j in np.unique(which):
         found[j] = change[which == j].min(), change[which == j].max()
+    for kind in kinds:
+        if kind:
+            found[list(kind)] = found[list(kind), 0].min(), found[list(kind), 1].max()
     return found
 
 

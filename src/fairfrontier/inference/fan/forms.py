@@ -18,7 +18,7 @@ def standing_of(
 ) -> tuple[Fan, Standing]:
     """The fan of an algorithm, in the order of its estimated criteria, and where the algorithm stands."""
     aims = by_group(rows.n_criteria) if aims is None else aims
-    standing = stand(rows, decisions, aims.widths, folds)
+    standing = stand(rows, decisions, aims.widths, folds, kinds=aims.kinds)
     return aims.fan(standing.theta), standing
 
 
