@@ -13,7 +13,7 @@ from fairfrontier.frontier.standing import stand
 from fairfrontier.frontier.trade_off import make_trade_off
 from fairfrontier.inference.fan.cells import Refinement, cut_cells
 
-N, GROUPS = 60, 3
+N, GROUPS = 90, 3
 
 
 def drawn(seed=0, *, clustered=False, bounded=False, repeated=1, tied=False):

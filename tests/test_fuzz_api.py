@@ -20,7 +20,7 @@ from support.refusals import code_of
 from fairfrontier import FairFrontier, LinearFrontierRule
 from fairfrontier.errors import InputError
 
-PARTS, PART, N_TOURS = 2, 60, 10
+PARTS, PART, N_TOURS = 2, 40, 6
 SLOW_CASES = int(os.environ.get("FAIRFRONTIER_FUZZ_CASES", "8000"))
 ENTRY_POINTS = {
     "fit", "risks", "support", "support_set", "support_covariance", "frontier", "pareto_frontier", "feasible_set",
