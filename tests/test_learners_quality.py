@@ -75,9 +75,9 @@ def honest_forest(x, codes, new, n_trees=100):
 
 
 def test_forests_are_no_worse_than_an_honest_forest():
-    patients = make_hospital(6000, random_state=3, columns="published")
+    patients = make_hospital(9000, random_state=3, columns="published")
     rows = TrainingRows(patients.X, 1.0 - 2.0 * patients.y, group_codes(patients.sensitive_features == "Black"), 2)
-    train, held = rows.take(np.arange(3000)), rows.take(np.arange(3000, 6000))
+    train, held = rows.take(np.arange(3000)), rows.take(np.arange(3000, 9000))
 
     def loss(prediction, code):
         return np.minimum(log_loss(prediction, held.z(code)), -np.log(1e-6)).mean()
