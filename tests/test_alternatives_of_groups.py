@@ -42,7 +42,7 @@ def test_menu_by_loops(n_groups, clustered):
     folds = (np.arange(n) // 3) % 4
     a = (rng.random(n) < 0.5).astype(float)
     rows = risk_rows(y, 1.0 - 2.0 * y, t, group, weight, clusters=clusters)
-    weights = menu_weights(n_groups)[::9]
+    weights = menu_weights(n_groups)[::20]
     fan, standing = standing_of(rows, a, folds, None)
     menu = group_menu(rows, fan, standing, weights, n_draws=400, seed=SEED)
     share = np.array([weight[group == g].sum() for g in range(n_groups)]) / weight.sum()

@@ -152,7 +152,7 @@ def test_lower_bounds_equal_to_the_capacity_up_to_rounding(capacity, k):
 # --- support function ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=75)
+@settings(max_examples=50)
 @given(plain.score_samples(), shares)
 def test_rules_and_their_risks(case, share):
     scores, rng = case
@@ -197,7 +197,7 @@ def test_one_sided_data(kind, capacity):
             assert np.ptp(moved) == 0
 
 
-@settings(max_examples=75)
+@settings(max_examples=40)
 @given(plain.score_samples())
 def test_everybody_as_capacity_is_no_constraint(case):
     scores, rng = case
@@ -264,7 +264,7 @@ def test_the_grid():
         assert (q == axis).all(axis=1).sum() == 1
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(plain.score_samples(), shares, st.floats(0, 2 * np.pi), st.floats(0.02, 2 * np.pi), st.booleans())
 def test_extrema_are_those_of_the_grid(case, share, start, turn, aligned):
     scores, rng = case

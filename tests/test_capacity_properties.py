@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings(
 # --- sets ---------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(plain.score_samples(), shares, st.sampled_from([0.0, 0.3, None]))
 def test_capped_feasible_set(case, share, noise):
     scores, rng = case

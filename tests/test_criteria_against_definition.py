@@ -127,7 +127,7 @@ def test_slacks_against_plain_sums(kind, case):
                 total += share * (width[room[5:].argmax()] - (new[g] - new[h]))
         return total
 
-    for k in rng.choice(len(corners), 3, replace=False):
+    for k in rng.choice(len(corners), 2, replace=False):
         rule = plain_rule(corners[k, :5], parts, t, weight, low, high)
         own = fan.cones[k], lam[k]
         assert slack(*own, np.ones(N), rule) == pytest.approx(found.value[k], abs=1e-12)
@@ -198,12 +198,12 @@ def check(numbers):
         assert (case["cells"] <= ZERO) or case["improvement"] > ZERO, case
 
 
-@pytest.mark.parametrize("start", range(0, 120, 40))
+@pytest.mark.parametrize("start", range(0, 60, 30))
 def test_existence_against_linear_programmes(start):
-    check(range(start, start + 40))
+    check(range(start, start + 30))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(120, 500, 95))
+@pytest.mark.parametrize("start", range(60, 500, 110))
 def test_existence_against_more_linear_programmes(start):
-    check(range(start, start + 95))
+    check(range(start, start + 110))

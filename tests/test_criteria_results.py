@@ -176,7 +176,8 @@ def test_a_score_that_ignores_the_groups_has_an_alternative():
     y = (rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * X["good"]))).astype(int)
     in_use = (X["good"] + X["other"] > 0.75).astype(int)
     for fairness in ("selection-rate", "selection-ratio", "true-positive-rate", "false-positive-rate"):
-        ff = FairFrontier(**QUICK, fairness=fairness, accuracy="overall", keep="selection-rate", random_state=0)
+        ff = FairFrontier(**QUICK, fairness=fairness, accuracy="overall", keep="selection-rate", n_folds=2, n_boot=199)
+        ff.set_params(random_state=0)
         test = ff.fit(X, y, sensitive_features=group).test_lda(in_use)
         assert test.verdict == "lda-shown", fairness
         assert test.witness is not None
@@ -317,5 +318,5 @@ def test_what_needs_the_plane_of_two_risks_is_refused():
     assert fitted(3, fairness="selection-rate")[0].test_lda(a, reference="a").reference == "a"
     codes = np.arange(N) % 4
     X, y, _ = people(2)
-    four = FairFrontier(**QUICK, fairness="selection-rate").fit(X, y, sensitive_features=codes)
+    four = FairFrontier(**QUICK, n_folds=2, fairness="selection-rate").fit(X, y, sensitive_features=codes)
     refused("too-many-groups", "at most 3 groups, and there are 4", lambda: four.test_lda(a))

@@ -1,6 +1,7 @@
 """The published intervals of the distance to an F that a search finds: against plain transcriptions."""
 
 import math
+from bisect import bisect_left
 from dataclasses import replace
 
 import numpy as np
@@ -31,36 +32,35 @@ def rules_on_line(scores, multiplier):
     """Breakpoints of the line under random weights, and the risk pairs of the rules in the middle between them."""
     c = np.sort(breaks_on_line(scores, multiplier))
     middles = np.concatenate([[c[0] - 1.0], (c[1:] + c[:-1]) / 2.0, [c[-1] + 1.0]])
-    return c, values_of(scores, on_line(middles), multiplier)
+    return c.tolist(), values_of(scores, on_line(middles), multiplier).tolist()
 
 
 def value_and_slope(lines, k, c):
     """(1 - k) h^ + k h~ at c and its slope v_b - v_r, of two lines."""
-    first, second = (v[int((breaks < c).sum())] for breaks, v in lines)
-    v = (1.0 - k) * first + k * second
-    return float((-1.0 - c) * v[0] + c * v[1]), float(v[1] - v[0])
+    first, second = (v[bisect_left(breaks, c)] for breaks, v in lines)
+    r, b = ((1.0 - k) * first[g] + k * second[g] for g in (0, 1))
+    return (-1.0 - c) * r + c * b, b - r
 
 
 def plain_search(lines, k, c):
-    """BFGS for a vector of length one, with its matrix; where it stops, and the value there."""
-    b, inverse, evaluated, reset_at = np.array([c]), np.eye(1), 1, 1
-    value, slope = value_and_slope(lines, k, c)
-    g = np.array([slope])
+    """BFGS of a function of one number, whose matrix is a number; where it stops, and the value there."""
+    b, inverse, evaluated, reset_at = c, 1.0, 1, 1
+    value, g = value_and_slope(lines, k, c)
     for _ in range(10_000):
         if reset_at == evaluated:
-            inverse = np.eye(1)
-        start, before = b.copy(), g.copy()
-        way = -inverse @ g
+            inverse = 1.0
+        start, before = b, g
+        way = -inverse * g
         stuck = False
-        if way @ g < 0.0:
+        if way * g < 0.0:
             length = 1.0
             while True:
                 b = start + length * way
-                stuck = bool((10.0 + b == 10.0 + start).all())
+                stuck = 10.0 + b == 10.0 + start
                 if stuck:
                     break
-                found = value_and_slope(lines, k, b[0])[0]
-                if found <= value + 1e-4 * length * (way @ g):
+                found = value_and_slope(lines, k, b)[0]
+                if found <= value + 1e-4 * length * (way * g):
                     break
                 length *= 0.2
             if not stuck and abs(found - value) <= 1.49011611938477e-08 * (abs(value) + 1.49011611938477e-08):
@@ -68,11 +68,11 @@ def plain_search(lines, k, c):
             elif stuck:
                 b = start
             if not stuck:
-                value, slope = value_and_slope(lines, k, b[0])
-                g, evaluated = np.array([slope]), evaluated + 1
+                value, g = value_and_slope(lines, k, b)
+                evaluated += 1
                 step, bend = b - start, g - before
-                if step @ bend > 0.0:
-                    inverse = np.outer(step, step) / (step @ bend)  # BFGS in one dimension
+                if step * bend > 0.0:
+                    inverse = step * step / (step * bend)  # BFGS in one dimension
                 else:
                     reset_at = evaluated
             elif reset_at < evaluated:
@@ -85,19 +85,16 @@ def plain_search(lines, k, c):
             reset_at = evaluated
         if stuck and reset_at == evaluated:
             break
-    return float(b[0]), value_and_slope(lines, k, b[0])[0]
+    return b, value_and_slope(lines, k, b)[0]
 
 
 def plain_start(line):
     """Adam along the slope from the best of the same 20,000 random c."""
     rng = np.random.default_rng(np.random.SeedSequence(SEED.entropy, spawn_key=(*SEED.spawn_key, 0)))
-    breaks, v = line
-    every = rng.uniform(-1000.0, 1000.0, 20_000)
-    at = v[(breaks < every[:, None]).sum(axis=1)]
-    c, mean, square = float(every[np.argmin((-1.0 - every) * at[:, 0] + every * at[:, 1])]), 0.0, 0.0
-    slopes = (v[:, 1] - v[:, 0]).tolist()
+    every = rng.uniform(-1000.0, 1000.0, 20_000).tolist()
+    c, mean, square = min(every, key=lambda c: value_and_slope((line, line), 0.0, c)[0]), 0.0, 0.0
     for k in range(1, 20_001):
-        slope = slopes[int((breaks < c).sum())]
+        slope = value_and_slope((line, line), 0.0, c)[1]
         mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
         c -= 0.08 * (mean / (1 - 0.9**k)) / (math.sqrt(square / (1 - 0.999**k)) + 1e-8)
     return c

@@ -49,7 +49,7 @@ def drawn_risks(draws, losses, e):
 
 
 def test_sharp_by_hand(case, request):
-    seen, infimum = set(), plain.line_infimum(case.scores)
+    seen, infimum, known = set(), plain.line_infimum(case.scores), {}
     for metric in METRICS:
         for name, found, losses in case.results(metric=metric):
             e = case.risk(name)
@@ -58,13 +58,15 @@ def test_sharp_by_hand(case, request):
             f = -plain.h(case.scores, q)
             np.testing.assert_allclose(found.fairest.risk, [f, f], atol=1e-12)
             assert found.estimate == pytest.approx(METRICS[metric](e, [f, f]), abs=1e-12)
-            draws = case.context.draw(q, None if losses is None else losses[None], hold_rules=True)
+            if (name, q.tobytes()) not in known:  # whatever the metric
+                draws = case.context.draw(q, None if losses is None else losses[None], hold_rules=True)
+                known[name, q.tobytes()] = turned_draws(case.context, q), drawn_risks(draws, losses, e)
             doubt = max(plain.plug_in(case.scores, q) - plain.h(case.scores, q), 0.0)
             assert doubt > 0.05 or "overconfident" not in request.node.name
             # F is the largest value over directions, so at this one it may be too low
             shifts = (doubt, f + infimum)
             assert shifts[1] <= 1e-12
-            f_draws, e_draws = turned_draws(case.context, q), drawn_risks(draws, losses, e)
+            f_draws, e_draws = known[name, q.tobytes()]
             low, high, p = sharp_interval(metric, f, f_draws, e, e_draws, shifts)
             assert found.cases["crosses"] == pytest.approx((low, high), abs=1e-10)
             assert (found.cases["crosses"][0] == 0.0) == (p > 0.05)
@@ -81,7 +83,7 @@ def test_sharp_by_hand(case, request):
 def test_paper_by_hand(case, kinks):
     infimum = plain.line_infimum(case.scores)
     multipliers = plain.weights_of_draws(case.context.function, B, case.context.seed)
-    n = len(case.scores.l0)
+    n, moves = len(case.scores.l0), {}
     root = np.sqrt(n)
     if kinks:
         step = root**-0.49
@@ -96,12 +98,13 @@ def test_paper_by_hand(case, kinks):
                 beside = np.array([q[0] - turn * q[1], q[1] + turn * q[0]])
                 draws = case.context.draw(beside / -beside.sum())
                 f_draws = -infimum - step * root * (draws.h[:, 0] - draws.h_hat[0])
-            e_draws = np.tile(e, (B, 1))
-            if losses is not None:
-                for b, w in enumerate(multipliers):
+            if name not in moves:
+                moves[name] = np.zeros((B, 2))
+                for b, w in enumerate(multipliers if losses is not None else ()):
                     weight = case.scores.weight * w
                     drawn = [np.average(losses[g], weights=weight[g]) for g in (case.scores.is_r, ~case.scores.is_r)]
-                    e_draws[b] = e + step * root * (drawn - e)
+                    moves[name][b] = drawn - e
+            e_draws = e + step * root * moves[name]
             value, change = METRICS[metric](e, [-infimum] * 2), []
             for b in range(B):
                 change.append(abs(METRICS[metric](e_draws[b], [f_draws[b]] * 2) - value) / step)

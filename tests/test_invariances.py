@@ -159,7 +159,7 @@ seeds = st.integers(0, 2**32 - 1)
 kinds = st.sampled_from(["continuous", "lattice"])
 
 
-@settings(max_examples=12, phases=PHASES)
+@settings(max_examples=7, phases=PHASES)
 @given(seeds, kinds, st.booleans(), st.booleans())
 def test_the_order_of_rows_changes_draws_only(seed, kind, weighted, bounded):
     """The random weights of a draw belong to rows, so another order draws anew; every estimate stays."""
@@ -170,7 +170,7 @@ def test_the_order_of_rows_changes_draws_only(seed, kind, weighted, bounded):
     compare(answers(one, rows.decisions, tested, drawn=False), answers(two, other.decisions, tested, drawn=False))
 
 
-@settings(max_examples=10, phases=PHASES)
+@settings(max_examples=6, phases=PHASES)
 @given(seeds, st.booleans(), st.booleans())
 @example(8589, False, False)  # a group that its best rule never misjudges: its risk has no standard error
 @example(8589, True, False)
@@ -184,7 +184,7 @@ def test_exchanging_the_groups_mirrors_every_answer(seed, weighted, bounded):
     assert one.configuration_ == other.configuration_
 
 
-@settings(max_examples=6, phases=PHASES)
+@settings(max_examples=4, phases=PHASES)
 @given(seeds, kinds, st.booleans())
 def test_rows_repeated_with_halved_weights_change_nothing(seed, kind, weighted):
     """Copies share a cluster, and with it their random numbers; what is scaled by sqrt(n) is compared without it."""
@@ -215,7 +215,7 @@ def scaled(unit, constant=0.0):
     return loss
 
 
-@settings(max_examples=6, phases=PHASES)
+@settings(max_examples=4, phases=PHASES)
 @given(seeds, kinds, st.booleans(), st.sampled_from([0.125, 2.0**10, 2.0**15]))
 def test_the_unit_of_the_loss_is_the_unit_of_the_answers(seed, kind, weighted, unit):
     """A power of two changes no digit, so p-values are the same to the last one."""
@@ -236,7 +236,7 @@ def test_the_unit_of_the_loss_is_the_unit_of_the_answers(seed, kind, weighted, u
         np.testing.assert_allclose(theirs[3][key] / unit, value, rtol=0, atol=1e-3, err_msg=key)
 
 
-@settings(max_examples=6, phases=PHASES)
+@settings(max_examples=4, phases=PHASES)
 @given(seeds, kinds, st.booleans(), st.sampled_from([-3.0, 0.125, 10.0]))
 def test_a_constant_cost_moves_risks_and_changes_no_test(seed, kind, weighted, constant):
     rows = Rows(seed, kind, weighted)
@@ -280,7 +280,7 @@ def is_within(inner, outer):
     return bool((nothing | ((outer[..., 0] <= inner[..., 0]) & (inner[..., 1] <= outer[..., 1]))).all())
 
 
-@settings(max_examples=10, phases=PHASES)
+@settings(max_examples=6, phases=PHASES)
 @given(seeds, kinds, st.booleans(), st.sampled_from(["sharp", "paper"]))
 def test_intervals_shrink_as_the_level_grows(seed, kind, weighted, method):
     rows = Rows(seed, kind, weighted)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_auc_score
 from support.everything import differing, everything
-from support.quick import FEW, QUICK
+from support.quick import FEW, QUICK, QUICK_LEARNER
 from support.refusals import refused
 
 from fairfrontier import FairFrontier, FrontierRule, evaluate
@@ -208,14 +208,14 @@ def test_own_folds_must_hold_every_group():
 # --- learners ----------------------------------------------------------------------------------------------
 
 FAST = {
-    "forest": {"n_estimators": 10},
-    "factored-forest": {"n_estimators": 10},
+    "forest": {"n_estimators": 4},
+    "factored-forest": {"n_estimators": 4},
     "auto": {"max_iter": 5},
     "pooled-logit": {"n_penalties": 20, "n_tuning_folds": 3},
     "pooled-boosting": {"max_iter": 5},
     "boosting": {"max_iter": 5},
     "factored-boosting": {"max_iter": 5},
-    "neural-net": {"decay": 1.0},
+    "neural-net": {"decay": 1.0, "n_hidden": 2},
     "logit-lasso": FEW,
     "factored-logit": FEW,
     "lasso": FEW,
@@ -739,7 +739,7 @@ def test_a_chosen_pair_is_what_filtered_rows_give(pair, kind):
         columns = {"sample_weight": rng.exponential(size=240), "clusters": rng.integers(0, 80, 240)}
         columns["upper"] = rng.uniform(0.7, 1.0, 240)
         options |= {"folds": columns["clusters"] % 2, "n_rep": 1}
-    options["learner"] = "factored-logit" if kind == "plain" else LogisticRegression()
+    options |= QUICK_LEARNER if kind == "plain" else {"learner": LogisticRegression()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairFrontierWarning)
         whole = FairFrontier(**options).fit(X3, Y3, sensitive_features=G3, **columns)

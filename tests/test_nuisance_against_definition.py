@@ -149,10 +149,15 @@ def test_log_loss_and_group_auc_by_a_plain_loop():
 
 
 @pytest.mark.parametrize(
-    "learner", ["factored-logit", HistGradientBoostingClassifier(max_iter=5, early_stopping=True)], ids=str
+    "learner",
+    [
+        resolve_learner("factored-logit", **FEW_PENALTIES),
+        HistGradientBoostingClassifier(max_iter=5, early_stopping=True),
+    ],
+    ids=["factored-logit", "of scikit-learn"],
 )
 def test_bits_depend_neither_on_n_jobs_nor_on_the_call(learner):
-    sample, dl = make(400)
+    sample, dl = make(250)
     one = cross_fit(sample, dl, learner, n_folds=3, random_state=5, jitter=0.01)
     with parallel_config(backend="threading"):  # processes take seconds to start
         two = cross_fit(sample, dl, learner, n_folds=3, random_state=5, jitter=0.01, n_jobs=2)

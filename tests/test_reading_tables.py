@@ -11,6 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from support.quick import FEW
 from support.refusals import refused
 
 from fairfrontier import FairFrontier, FrontierRule, LinearFrontierRule, evaluate
@@ -116,9 +117,10 @@ def with_gaps(X, seed=0):
 @pytest.mark.parametrize("learner", ["factored-logit", "lasso", "factored-boosting", "forest", "neural-net"])
 def test_gaps_in_covariates_are_left_to_the_learner(learner):
     X, y, group = table()
-    params = {"max_iter": 5} if learner == "factored-boosting" else {"n_estimators": 5} if learner == "forest" else None
+    few = {"factored-boosting": {"max_iter": 5}, "forest": {"n_estimators": 5}}
+    few |= {"neural-net": {"n_hidden": 2, "decay": 1.0}, "factored-logit": FEW, "lasso": FEW}
     gaps = with_gaps(X)
-    ff = fit(gaps, y, group, learner, learner_params=params)
+    ff = fit(gaps, y, group, learner, learner_params=few[learner])
     assert ff.n_obs_ == N
     assert not ff.sample_.dropped
     assert np.isfinite(ff.nuisance_.predictions).all()

@@ -39,7 +39,7 @@ POINTS = np.array([[0.3, 0.4], [0.45, 0.45], [0.25, 0.5], [0.7, 0.7], [0.1, 0.2]
 
 
 class Case:
-    def __init__(self, kind, n=300):
+    def __init__(self, kind, n=160):
         rng = np.random.default_rng(3)
         self.data, self.n = rows(n, 6), n
         arguments = {}
@@ -139,10 +139,10 @@ def test_algorithms_against_loops(case, kind, derivative):
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 def test_thousands_of_points_equal_one_at_a_time(case, kind, derivative):
     rng = np.random.default_rng(0)
-    points = rng.uniform(0.1, 0.9, size=(3000, 2))
+    points = rng.uniform(0.1, 0.9, size=(600, 2))
     together = case.test(kind, points, directions=60, derivative=derivative)
     np.testing.assert_array_equal(together.points, points)
-    for k in [0, 1, 255, 256, 257, 511, 512, 1999, 2999]:
+    for k in [0, 255, 256, 511, 512, 599]:
         alone = case.test(kind, points[k], directions=60, derivative=derivative)
         assert alone.p_value[0] == together.p_value[k]
         for name in ("feasibility", "separation", "critical_value"):

@@ -91,7 +91,10 @@ def test_fits_of_other_learners_know_neither_jobs_nor_backends(learner):
             assert differing(of_fits([learner], 2), expected) == [], backend
 
 
-@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 2), ("threading", 3)])
+@pytest.mark.parametrize(
+    ("backend", "n_jobs"),
+    [pytest.param("loky", 2, marks=pytest.mark.slow), ("threading", 3)],  # draws are spread over threads either way
+)
 def test_answers_know_neither_jobs_nor_backends(backend, n_jobs, questions):
     with parallel_config(backend=backend):
         assert differing(of_questions(n_jobs), questions) == []

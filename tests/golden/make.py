@@ -16,7 +16,7 @@ from scipy.special import expit
 FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER.parent))
 
-from support.everything import distances, estimates, lda_tests, point_tests, sets  # noqa: E402
+from support.everything import everything  # noqa: E402
 from support.people import people  # noqa: E402
 
 from fairfrontier import FairFrontier  # noqa: E402
@@ -76,9 +76,8 @@ def results(name):
 
 
 def _numbers(ff, decisions):
-    found = estimates(ff, decisions) | lda_tests(ff, decisions) | point_tests(ff, decisions)
-    found |= sets(ff) | distances(ff, decisions)
-    return {name: np.asarray(value, dtype=float).tolist() for name, value in found.items() if not name.endswith(LONG)}
+    found = everything(ff, decisions)
+    return {name: value.tolist() for name, value in found.items() if not name.endswith(LONG)}
 
 
 def _steady(name):

@@ -1,6 +1,7 @@
 """The test of best points by plain loops over directions, rows and draws."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def plain_part(e, u, q, h, z, n, step, published=True):
 
     Unless as published, as in our own procedures, the change of the maximum counts where it is positive.
     """
-    excess = [x @ e - h[k] for k, x in enumerate(q)]
+    excess, z = [float(x @ e - h[k]) for k, x in enumerate(q)], np.asarray(z).tolist()
     statistic = np.sqrt(n) * (max(max(excess), 0.0) + max(h[-1] - u @ e, 0.0))
     draws = []
     for z_b in z:
@@ -53,11 +54,32 @@ def plain_point(context, e, u, q, step, held=False, published=None):
 
     Draws are the published ones unless rules are held.
     """
+    h, z = drawn_at(Once(context, q, held))
+    return plain_part(e, u, q, h, z, context.function.n_obs, step, not held if published is None else published)
+
+
+class Once:
+    """What is drawn for a context at directions ``q`` (K, 2), with rules held or not; two such are equal if all is."""
+
+    def __init__(self, context, q, held):
+        self.context, self.q, self.held = context, q, held
+        self.key = id(context), q.tobytes(), held  # the context is kept, so no other has its id
+
+    def __hash__(self):
+        return hash(self.key)
+
+    def __eq__(self, other):
+        return self.key == other.key
+
+
+@lru_cache(maxsize=8)
+def drawn_at(asked):
+    """h^ (K,) and sqrt(n)(h~ - h^) (B, K), from the rows and the random multipliers."""
+    context, q = asked.context, asked.q
     scores, n = context.function.scores, context.function.n_obs
     multipliers = plain.weights_of_draws(context.function, context.n_boot, context.seed)
     h = rule_values(scores, q)
-    z = np.array([np.sqrt(n) * (drawn_values(scores, m, q, held) - h) for m in multipliers])
-    return plain_part(e, u, q, h, z, n, step, not held if published is None else published)
+    return h, np.array([np.sqrt(n) * (drawn_values(scores, m, q, asked.held) - h) for m in multipliers])
 
 
 def plain_test(context, R, B_, grids, step, held=False, published=None):

@@ -1,6 +1,10 @@
 """All numbers that a fitted `FairFrontier` can tell about an algorithm, by name, for comparing two ways to get them."""
 
+from dataclasses import replace
+
 import numpy as np
+
+from fairfrontier.inference.distance.metrics import read_metric
 
 METRICS = ("sqeuclidean", "euclidean", "cityblock", "chebyshev")
 ANGLE = np.linspace(0.1, 0.1 + 2 * np.pi, 12, endpoint=False)
@@ -58,7 +62,7 @@ def lda_tests(ff, decisions):
 
 
 def point_tests(ff, decisions):
-    """Tests that the algorithm, R, B and F lie on a frontier, that R and B are the best points, and of group skew."""
+    """Tests that the algorithm, R, B and F lie on a frontier, and that R and B are the best points."""
     points = ff.points_.to_numpy()[:, :2]
     found = {}
     for kind in ("frontier", "pareto"):
@@ -78,6 +82,12 @@ def point_tests(ff, decisions):
             f"best points {directions}: critical value": best.critical_value,
             f"best points {directions}: p-value": best.p_value,
         }
+    return found
+
+
+def skew_tests(ff):
+    """Tests of group skew, and the confidence set of the best points."""
+    found = {}
     for method in ("sharp", "paper"):
         skew = ff.test_group_skew(method=method)
         found |= {
@@ -87,6 +97,8 @@ def point_tests(ff, decisions):
         }
         if skew.closest is None:
             found[f"skew {method}: gaps"] = np.array([gap.estimate for gap in skew.gaps])
+            points = skew.confidence_set
+            found |= {"skew set: R": points.outline_r, "skew set: B": points.outline_b}
         else:
             found[f"skew {method}: closest"] = skew.closest
     return found
@@ -122,8 +134,7 @@ def sets(ff):
             f"{kind} region: p-value": region.p_value,
             f"{kind} region: area": region.area,
         }
-    skew = ff.test_group_skew().confidence_set
-    return found | {"skew set: R": skew.outline_r, "skew set: B": skew.outline_b}
+    return found
 
 
 DISTANCES = {"sharp": {}, "paper": {"method": "paper"}, "paper with kinks": {"method": "paper", "kinks": True}}
@@ -133,8 +144,9 @@ def distances(ff, decisions, metrics=METRICS):
     """Distances to the fairest point, and that point, with intervals."""
     found = {}
     for name, options in DISTANCES.items():
-        for metric in metrics:
-            distance = ff.distance_to_fairest(decisions, metric=metric, **options)
+        asked = ff.distance_to_fairest(decisions, **options)
+        for metric in metrics:  # what is drawn does not depend on it
+            distance = replace(asked, metric=read_metric(metric))
             found[f"distance {name} {metric}"] = np.array([distance.estimate, *distance.conf_int()])
         found[f"fairest {name}"] = distance.fairest.risk
         found[f"fairest {name}: interval"] = distance.fairest.conf_int()
@@ -160,7 +172,7 @@ def rules(ff, X, decisions):
 def everything(ff, decisions):
     """All but the rules, as arrays."""
     found = estimates(ff, decisions) | lda_tests(ff, decisions) | point_tests(ff, decisions)
-    found |= sets(ff) | distances(ff, decisions)
+    found |= skew_tests(ff) | sets(ff) | distances(ff, decisions)
     return {name: np.asarray(value, dtype=float) for name, value in found.items()}
 
 

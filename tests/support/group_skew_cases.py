@@ -50,7 +50,7 @@ class Skew:
 def reaching(r, b, R, B_):
     """Number of draws (k,) at or above T for pairs of points, row by row."""
     (t_r, d_r), (t_b, d_b) = r.test(R), b.test(B_)
-    return np.array([sum(x >= t - 1e-11 for x in d) for t, d in zip(t_r + t_b, d_r + d_b, strict=True)])
+    return np.array([np.count_nonzero(d >= t - 1e-11) for t, d in zip(t_r + t_b, d_r + d_b, strict=True)])
 
 
 def in_both_orders(data):

@@ -1,5 +1,7 @@
 """Slow, plain transcriptions of the formulas, and the nasty samples they are compared on."""
 
+from collections import deque
+
 import numpy as np
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -18,16 +20,37 @@ def group_shares(scores):
     return sums / sums.sum()
 
 
+def of_latest(function):
+    """Keep what a function found for the two scores it was last asked about, which do not change."""
+    latest = deque(maxlen=2)
+
+    def ask(scores, **options):
+        for kept, asked, found in latest:
+            if kept is scores and asked == options:
+                return found
+        latest.append((scores, options, function(scores, **options)))
+        return latest[-1][2]
+
+    return ask
+
+
+@of_latest
+def plain_rows(scores):
+    """Rows (l0, dl, (t_r, t_b), whether in group r, weight) as numbers of Python, with which loops are quick."""
+    columns = (scores.l0, scores.dl, scores.t, scores.is_r, scores.weight)
+    return list(zip(*(np.asarray(column).tolist() for column in columns), strict=True))
+
+
 def support_set(scores, q):
     """M times the mean of L0 + (L1 - L0) 1{k > 0}, row by row, for one direction."""
     mu = group_shares(scores)
-    p = np.asarray(q) / mu
-    total = np.zeros(2)
-    for l0, dl, t, r, w in zip(scores.l0, scores.dl, scores.t, scores.is_r, scores.weight, strict=True):
+    p = (np.asarray(q) / mu).tolist()
+    total = [0.0, 0.0]
+    for l0, dl, t, r, w in plain_rows(scores):
         k = p[0] * t[0] + p[1] * t[1]
         loss = l0 + (dl if k > 0 else 0.0)
         total[0 if r else 1] += w * loss
-    return total / scores.weight.sum() / mu
+    return np.array(total) / scores.weight.sum() / mu
 
 
 def h(scores, q):
@@ -38,14 +61,15 @@ def h(scores, q):
 def plug_in(scores, q):
     """q'M mean(l0 by group) + mean of the positive part of q'M t."""
     mu = group_shares(scores)
-    p = np.asarray(q) / mu
+    p = (np.asarray(q) / mu).tolist()
     total = 0.0
-    for l0, t, r, w in zip(scores.l0, scores.t, scores.is_r, scores.weight, strict=True):
-        total += w * (p[0 if r else 1] * l0 + max(p @ t, 0.0))
+    for l0, _, t, r, w in plain_rows(scores):
+        total += w * (p[0 if r else 1] * l0 + max(p[0] * t[0] + p[1] * t[1], 0.0))
     return total / scores.weight.sum()
 
 
-def arcs(scores, plugged=False):
+@of_latest
+def arcs(scores, *, plugged=False):
     """All arcs of the circle on which the rule is constant: list of (start angle, stop angle, value).
 
     The rule is read at the middle of each arc from its definition.
@@ -98,9 +122,9 @@ def max_excess(scores, e, start=0.0, stop=2 * np.pi):
 
 def improvement_support(e, q):
     """Support function of C(e) at q with q1 + q2 >= 0, by its two active points."""
-    e_r, e_b = e
-    assert q[0] + q[1] >= -1e-9
-    return max(q[0] * min(e_r, 2 * e_b - e_r) + q[1] * e_b, q[0] * e_r + q[1] * min(e_b, 2 * e_r - e_b))
+    (e_r, e_b), (q_r, q_b) = np.asarray(e).tolist(), np.asarray(q).tolist()
+    assert q_r + q_b >= -1e-9
+    return max(q_r * min(e_r, 2 * e_b - e_r) + q_b * e_b, q_r * e_r + q_b * min(e_b, 2 * e_r - e_b))
 
 
 def min_separation(scores, e, grid=40):
@@ -191,8 +215,7 @@ def studentised(scores, multipliers, q, shift=0.0):
             times = np.zeros(influence.shape[1])
             times[cluster[own]] = w[own]
             size += (q[:, g] / total * largest) ** 2 * (times @ mass**2)
-            for i, c in enumerate(cluster[own]):
-                influence[:, c] += scores.weight[own][i] * q[:, g] / total * (loss[i] - e)
+            np.add.at(influence.T, cluster[own], scores.weight[own, None] * q[:, g] / total * (loss - e))
         weight_of = np.zeros(influence.shape[1])
         weight_of[cluster] = w
         variance = influence**2 @ weight_of
