@@ -71,6 +71,8 @@ def test_outcomes_groups_and_gaps_of_all_parts_together(frame, folder):
         (frame.assign(y=1), {}, "constant-outcome"),
         (frame.assign(y=frame["y"] + 1), {}, "outcome-not-binary"),
         (frame.assign(group="one"), {}, "one-group"),
+        (frame.assign(group=frame["group"].where(frame["group"] == "one", "")), {}, "unknown-group"),
+        (frame.assign(group="a & b", b=frame["group"]), {"sensitive_features": ["group", "b"]}, "unknown-group"),
         (frame.assign(group=frame["x1"].round()), {}, "too-many-groups"),
         (frame, {"groups": ("one", "none")}, "unknown-group"),
         (frame.assign(y=frame["x1"]), {"loss": "squared", "limit": 100}, "rows-needed"),

@@ -165,6 +165,7 @@ def _first_pass(task: Task) -> tuple[PartRows, Coding]:
         groups=reading.groups,
         merge=reading.merge,
         missing=reading.missing,
+        crossed=len(task.roles.group),
     )
     if len(coding.labels) != 2:
         raise two_groups_needed(coding.labels, "An analysis of rows that are read in parts")

@@ -15,7 +15,7 @@ from ...arrays import AnyArray, BoolArray, FloatArray, IntArray
 from ...errors import InputError
 from ..checks import check_probabilities
 from ..columns import label_text
-from ..grouping import Merge, merge_labels, read_group_column, refuse_blanks
+from ..grouping import CROSS, Merge, merge_labels, read_group_column, refuse_blanks, refuse_odd_labels, same_names
 from ..groups import outside_groups, read_groups
 from ..messages import shown
 from ..reading import LARGEST, Column, Label, label_codes, read_column, read_covariates, to_float
@@ -345,14 +345,23 @@ class Account:
         groups: Sequence[Label] | None,
         merge: Merge | None,
         missing: str,
+        crossed: int = 1,
     ) -> Coding:
-        """Return how labels become numbers; refuse what cannot be compared, and gaps unless they are dropped."""
+        """Return how labels become numbers; refuse what cannot be compared, and gaps unless they are dropped.
+
+        ``crossed``: the number of columns of which labels are made.
+        """
         if not self.complete:
             raise InputError("empty-data", "There are no rows, or every row has missing values.")
         found = list(dict.fromkeys([*self.complete, *self.incomplete]))
+        if crossed > 1 and any(str(label).count(CROSS) >= crossed for label in found):
+            raise same_names("sensitive_features")  # of cells in different parts, perhaps
         column = Column(_objects(found), np.zeros(len(found), dtype=bool))
         new, merged = merge_labels(column, merge, groups, name="sensitive_features")
         refuse_blanks(new, "sensitive_features")
+        rows_of = {label: self.complete.get(label, 0) + self.incomplete.get(label, 0) for label in found}
+        if groups is None:
+            refuse_odd_labels(new, "sensitive_features", np.array([rows_of[label] for label in found]))
         outside = {label for positions in outside_groups(new, groups).values() for label in column.values[positions]}
         used = [j for j, label in enumerate(found) if label not in outside and label in self.complete]
         codes, labels = read_groups(new.values[used], groups)
@@ -370,7 +379,6 @@ class Account:
         self._refuse_gaps(dropped, missing)
         classes = _objects(list(self.outcomes))
         outcomes = read_outcome(classes, positive=positive, binary=binary)
-        rows_of = {label: self.complete.get(label, 0) + self.incomplete.get(label, 0) for label in found}
         counted = {label: {old: rows_of[old] for old in each} for label, each in merged.items()}
         return Coding(labels, code_of, positive, outcomes, classes, dropped, left_out, counted, self.n_rows)
 
