@@ -119,7 +119,9 @@ def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
     table = _second_pass(task, coding, models, length)
     cells, of_cells = _cell_sample(task, table, coding)
     function = build_support_function(cell_scores(table, of_cells.l0, of_cells.dl, length=length))
-    decisions = dict(zip(task.roles.algorithms, table.keys[:, 4:].T, strict=True))
+    decisions, learned = (
+        dict(zip(task.roles.algorithms, each.T, strict=True)) for each in (table.keys[:, 4:], drawn.decisions)
+    )
     diagnostics = diagnose(
         nuisance.predictions[0],
         sample.groups.shares,
@@ -143,7 +145,7 @@ def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
         sequence=None,
         options=task.options,
         compressed=True,
-        counted=Counted(task.source.name, coding.n_rows, decisions),
+        counted=Counted(task.source.name, coding.n_rows, decisions, learned),
     )
     return fit, coding
 

@@ -201,6 +201,22 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InParts:
+    """Rows that were read in parts and counted, because they are too many to be kept."""
+
+    rows_read: Positive
+    """Rows that were read, those that are not used included."""
+    rows_learned: Positive
+    """Rows that were learned from, drawn at random; of predictions supplied from outside, those that were looked at."""
+    cells: Positive
+    """Kinds of people who are alike in direction of predictions, group, outcome, weight and decisions."""
+    directions: Positive
+    """Directions to which predictions were rounded."""
+    sentence: str
+    """The same in words: which parts of the report come from all rows, and which from those learned from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
     """The rows behind the numbers and what was left out."""
 
@@ -218,6 +234,8 @@ class Data:
     """Rows of the groups that were put together, by the label of the group that they make up."""
     copies: Copied | None
     """Rows taken for copies of others; null if none were, or if they were not looked for."""
+    in_parts: InParts | None
+    """How rows were counted that were read in parts; null if all rows were in memory."""
     covariates: Texts
     """Covariates of the fit that determines the verdict, in order."""
     source: Source | None
