@@ -77,7 +77,7 @@ def test_integers_and_decimal_numbers_in_different_parts_are_numbers(tmp_path):
 def test_a_column_without_values_in_some_chunks_has_the_type_of_the_others(tmp_path):
     (tmp_path / "0.csv").write_text("whole,true,x\n1,True,a\n2,False,b\n")
     (tmp_path / "1.csv").write_text("whole,true,x\n,,a\n")
-    (tmp_path / "2.csv").write_text("whole,true,x\n")  # nobody
+    (tmp_path / "2.CSV").write_text("whole,true,x\n")  # nobody
     rows = rows_in_parts(tmp_path)
     read = pd.concat([part.frame for part in rows.parts(rows.columns)])
     assert read["whole"].tolist()[:2] == [1.0, 2.0]

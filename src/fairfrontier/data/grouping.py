@@ -62,6 +62,12 @@ def same_names(name: str) -> InputError:
     )
 
 
+def counted(codes: IntArray, n_codes: int, people: IntArray | None = None) -> IntArray:
+    """Return how many people have each code: one for every row unless rows stand for several."""
+    counts: IntArray = np.bincount(codes, people, n_codes).astype(np.intp)  # exact below 2^53
+    return counts
+
+
 def check_merge(merge: Merge, name: str = "merge") -> None:
     """Refuse a mapping that is not of new labels to lists of labels, or that merges a label twice."""
     wanted = f'{name} must map new labels to lists of labels, such as {{"Other": ["A", "B"]}}; got {shown(merge)}.'
@@ -84,10 +90,11 @@ def merge_labels(
     *,
     name: str,
     interface: Interface = PYTHON,
+    people: IntArray | None = None,
 ) -> tuple[Column, dict[Label, dict[Label, int]]]:
     """Replace labels by those that they are merged into; also the rows of each label replaced, by new label.
 
-    Of ``chosen`` groups, none is among the rest.
+    Of ``chosen`` groups, none is among the rest. Values may stand for several ``people`` each.
     """
     if not merge:
         return column, {}
@@ -108,7 +115,7 @@ def merge_labels(
             f"{interface.name('merge')} makes a group {listed(taken)}, and there is one of that name: list it among "
             "the labels that are merged, or choose another name.",
         )
-    counts = np.bincount(codes, minlength=len(labels)).tolist()
+    counts = counted(codes, len(labels), None if people is None else people[present]).tolist()
     new_label = {old: new for new, each in merge.items() for old in each}
     values = column.values.astype(object)
     values[present] = np.array([new_label.get(label, label) for label in labels], dtype=object)[codes]

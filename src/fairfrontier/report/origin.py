@@ -95,6 +95,10 @@ class RequestRecord:
     """What is done about rows that repeat others: auto, keep-together or ignore."""
     robustness: bool
     """Whether more learners and seeds are shown beside the verdict."""
+    read: str
+    """How rows were to be read: auto, whole or parts."""
+    learn_rows: Positive
+    """Of rows read in parts, how many were to be learned from."""
     encoding: str
     """Encoding of a text file."""
     title: str | None

@@ -30,18 +30,18 @@ EXACT: dict[str, Any] = {"float_precision": "round_trip"} if int(pd.__version__.
 """Option of older versions of pandas for reading decimal numbers to the last bit; newer ones do without."""
 
 
-def files_in_parts(given: Sequence[str | os.PathLike[str]]) -> RowsInParts:
-    """Return the rows of files: one file, all files of a folder, or those that a pattern matches, sorted by name."""
-    files = [file for one in given for file in _files(os.fspath(one))]
-    twice = [file for file, times in Counter(map(os.path.realpath, files)).items() if times > 1]
-    if twice:
-        raise InputError("bad-file", f"{listed(twice, 3)} is given more than once: its rows would count twice.")
-    kinds = {_kind(file) for file in files}
+def files_in_parts(given: Sequence[str | os.PathLike[str]], encoding: str = "utf-8") -> RowsInParts:
+    """Return the rows of files: one file, all files of a folder, or those that a pattern matches, sorted by name.
+
+    ``encoding``: that of text files.
+    """
+    files = files_behind(given)
+    kinds = {file_kind(file) for file in files}
     name = os.fspath(given[0]) if len(given) == 1 else f"{len(files)} files"
     if kinds == {"parquet"}:
         return _parquet(given, files, name)
     if kinds == {"text"}:
-        return CsvRows(tuple(files), name)
+        return CsvRows(tuple(files), name, encoding)
     raise InputError(
         "bad-file",
         f"{name}: rows in parts are read from Parquet files ({', '.join(PARQUET)}) or CSV files ({', '.join(TEXT)}, "
@@ -49,18 +49,27 @@ def files_in_parts(given: Sequence[str | os.PathLike[str]]) -> RowsInParts:
     )
 
 
+def files_behind(given: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Return the files behind paths, folders and patterns, none of them twice."""
+    files = [file for one in given for file in _files(os.fspath(one))]
+    twice = [file for file, times in Counter(map(os.path.realpath, files)).items() if times > 1]
+    if twice:
+        raise InputError("bad-file", f"{listed(twice, 3)} is given more than once: its rows would count twice.")
+    return files
+
+
 def _files(path: str) -> list[str]:
     """Return the files behind one path."""
     if Path(path).is_dir():
         found = [str(file) for file in Path(path).rglob("*") if file.is_file() and not _hidden(file.relative_to(path))]
-        others = [file for file in found if _kind(file) == "other" and Path(file).suffix.lower() not in NO_DATA]
+        others = [file for file in found if file_kind(file) == "other" and Path(file).suffix.lower() not in NO_DATA]
         if others:
             raise InputError(
                 "bad-file",
                 f"{path} also has {listed(sorted(others), 3)}, which cannot be read in parts. Name the files by a "
                 f"pattern, such as {os.path.join(path, '*.parquet')!r}.",
             )
-        found = [file for file in found if _kind(file) != "other"]
+        found = [file for file in found if file_kind(file) != "other"]
     elif Path(path).exists():
         found = [path]
     else:
@@ -76,7 +85,8 @@ def _hidden(path: Path) -> bool:
     return any(name.startswith((".", "_")) for name in path.parts)
 
 
-def _kind(file: str) -> str:
+def file_kind(file: str) -> str:
+    """Return which kind of file it is by its name: parquet, text or other."""
     suffixes = [suffix.lower() for suffix in Path(file).suffixes]
     if suffixes and suffixes[-1] in PARQUET:
         return "parquet"
@@ -221,6 +231,7 @@ class CsvRows:
 
     files: tuple[str, ...]
     name: str
+    encoding: str = "utf-8"
     types: dict[str, str] = field(init=False)
     n_rows: int | None = field(init=False)
 
@@ -258,15 +269,16 @@ class CsvRows:
 
     def _chunks(self, **options: Any) -> Iterator[tuple[str, pd.DataFrame]]:
         for file in self.files:
-            column_names(next(reading(file, _header(file))), file)
-            chunks = _read_chunks(file, {"index_col": False, "low_memory": False} | EXACT | options)
+            column_names(next(reading(file, _header(file, self.encoding))), file)
+            chunks = _read_chunks(file, self.encoding, {"index_col": False, "low_memory": False} | EXACT | options)
             for chunk in reading(file, chunks):
                 yield file, chunk
 
 
-def _read_chunks(file: str, options: dict[str, Any]) -> Iterator[pd.DataFrame]:
-    separator = next(mark for kind, mark in TEXT.items() if kind in Path(file).suffixes)
-    with pd.read_csv(file, sep=separator, encoding="utf-8-sig", chunksize=PART_ROWS, **options) as chunks:
+def _read_chunks(file: str, encoding: str, options: dict[str, Any]) -> Iterator[pd.DataFrame]:
+    encoding = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+    separator = next(mark for kind, mark in TEXT.items() if kind in map(str.lower, Path(file).suffixes))
+    with pd.read_csv(file, sep=separator, encoding=encoding, chunksize=PART_ROWS, **options) as chunks:
         yield from _complete(iter(chunks))
 
 
@@ -284,8 +296,8 @@ def _complete(chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         yield chunk
 
 
-def _header(file: str) -> Iterator[list[str]]:
-    for chunk in _read_chunks(file, {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False}):
+def _header(file: str, encoding: str) -> Iterator[list[str]]:
+    for chunk in _read_chunks(file, encoding, {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False}):
         yield [str(text) for text in chunk.iloc[0]]
 
 

@@ -152,15 +152,22 @@ def read_rows(
     source: RowsInParts, roles: Roles, missing: str, start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[str, PartRows]]:
     """Yield name and rows of every part, or of the rows from ``start`` to before ``stop``; errors name the part."""
-    for part in source.parts(roles.columns, start, stop):
+    for name, row, frame in frames_of(source, roles.columns, start, stop):
+        with in_part(name):
+            rows = _read_frame(frame, roles, row, missing)
+        yield name, rows
+
+
+def frames_of(
+    source: RowsInParts, columns: Sequence[str], start: int = 0, stop: int | None = None
+) -> Iterator[tuple[str, IntArray, nw.DataFrame[Any]]]:
+    """Yield the name of every part that has rows from ``start`` to before ``stop``, their numbers, and a frame."""
+    for part in source.parts(columns, start, stop):
         frame = nw.from_native(part.frame, eager_only=True)
-        low = max(start - part.first, 0)
-        high = len(frame) if stop is None else min(stop - part.first, len(frame))
-        if low >= high:
-            continue
-        with in_part(part.name):
-            rows = _read_frame(frame[low:high] if high - low < len(frame) else frame, roles, part.first + low, missing)
-        yield part.name, rows
+        row = np.arange(part.first, part.first + len(frame)) if part.row is None else part.row
+        low, high = int(np.searchsorted(row, start)), len(row) if stop is None else int(np.searchsorted(row, stop))
+        if low < high:
+            yield part.name, row[low:high], frame[low:high] if high - low < len(frame) else frame
 
 
 @contextmanager
@@ -172,7 +179,7 @@ def in_part(name: str) -> Iterator[None]:
         raise InputError(error.code, f"{name}: {error}") from error
 
 
-def _read_frame(frame: nw.DataFrame[Any], roles: Roles, first: int, missing: str) -> PartRows:
+def _read_frame(frame: nw.DataFrame[Any], roles: Roles, row: IntArray, missing: str) -> PartRows:
     n = len(frame)
 
     def column(name: str, called: str) -> Column:
@@ -197,7 +204,7 @@ def _read_frame(frame: nw.DataFrame[Any], roles: Roles, first: int, missing: str
         gaps += list(covariates.missing.values()) if missing != "keep" else []
     nuisance = [_prediction(column(name, "external_nuisance"), name) for name in roles.nuisance]
     return PartRows(
-        row=np.arange(first, first + n),
+        row=row,
         y=y.with_none(),
         group=group.with_none(),
         weight=weight,

@@ -55,7 +55,8 @@ class Rows:
 
     def rate(self, a: FloatArray, at: IntArray, among: FloatArray | None = None) -> Rate:
         """The rate of chances ``a`` (n,) in the rows ``at``, or of those that are ``among`` (n,) some people."""
-        clusters, people, own = (None if each is None else each[at] for each in (self.clusters, self.people, among))
+        clusters = None if self.clusters is None else self.clusters[at]
+        people, own = (None if each is None else each[at] for each in (self.people, among))
         return rate_of(a[at], self.weight[at], clusters, weighted=self.weighted, among=own, people=people)
 
 
