@@ -1,9 +1,12 @@
 """Rows in parts: samples, folds and counts by plain loops, the same bits from every source, and the fit in memory."""
 
+import json
 import os
 import signal
+from importlib.resources import files as files_of
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +20,7 @@ from fairfrontier.data.parts.rows import PartRows, join
 from fairfrontier.errors import DroppedRowsWarning, InputError
 from fairfrontier.frontier.cells import FINEST, add_cells, bins_of, count_cells
 from fairfrontier.frontier.support import group_means
+from fairfrontier.inference.usual.proportions import rate_of
 from fairfrontier.learning.cross_fitting import as_seed, cross_fit
 from fairfrontier.learning.learners import child_seeds
 
@@ -178,6 +182,16 @@ def test_all_rows_learned_from_give_the_fit_in_memory(frame):
     assert np.allclose(ff.frontier(n_points=20).points, memory.frontier(n_points=20).points, atol=1e-3)
     one, other = ff.rule("utilitarian"), memory.rule("utilitarian")
     assert np.allclose(one.decision_function(frame[FEATURES]), other.decision_function(frame[FEATURES]), atol=1e-9)
+    # the same table of usual figures, alternatives and comparison with the learner as of people one by one
+    one, other = ff.usual_figures("in use").table, memory.usual_figures(frame["in use"]).table
+    assert np.allclose(one.to_numpy(dtype=float), other.to_numpy(dtype=float), atol=1e-12, equal_nan=True)
+    test, again = ff.test_lda("in use"), memory.test_lda(frame["in use"])
+    one, other = test.learner_check, again.learner_check
+    assert np.allclose(one.difference, other.difference, atol=2e-3)  # directions are rounded in memory only
+    one, other = ff.alternatives("in use", test=test), memory.alternatives(frame["in use"], test=again)
+    columns = [name for name in one.table if name.startswith(("risk", "se ", "gain", "selection", "agreement"))]
+    assert len(one) > 2
+    assert np.allclose(one.table[columns], other.table[columns], atol=1e-6)
     assert ff.test_pareto(decisions="in use").p_value.shape == (1,)
     assert ff.plot(decisions=["in use"]).get_title() == memory.plot(decisions={"in use": frame["in use"]}).get_title()
 
@@ -231,6 +245,35 @@ def test_predictions_from_outside_weights_and_chances(frame):
     assert ff.test_lda(["in use"])["in use"].statistic == both["in use"].statistic
     assert ff.nuisance_.external
     assert "predictions supplied from outside" in ff.summary()
+
+
+def test_usual_figures_of_weighted_cells_are_those_of_their_people():
+    rng = np.random.default_rng(2)
+    a, each, counts = rng.choice([0.0, 0.3, 1.0], 30), rng.random(30), rng.integers(1, 9, 30).astype(float)
+    repeated = np.repeat(np.arange(30), counts.astype(int))
+    for chosen, weighted in ((a, True), (np.rint(a), False), (np.ones(30), True)):
+        w = each if weighted else np.ones(30)
+        by_person = rate_of(chosen[repeated], w[repeated], None, weighted=weighted)
+        by_cell = rate_of(chosen, w * counts, None, weighted=weighted, people=counts)
+        assert by_person.counted == by_cell.counted
+        assert np.allclose([by_person.value, by_person.size], [by_cell.value, by_cell.size], rtol=1e-12)
+
+
+def test_a_report_says_which_rows_it_is_of(by_source, tmp_path):
+    ff = by_source[0]["folder"]
+    record = json.loads(ff.to_json(tmp_path / "audit.json", ["in use"]).read_text(encoding="utf-8"))
+    schema = json.loads(files_of("fairfrontier.report").joinpath("audit.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(record, schema)
+    told = record["data"]["in_parts"]
+    assert (told["rows_read"], told["rows_learned"], told["cells"]) == (1000, 500, ff.fit_.n_rows)
+    assert record["data"]["covariates"] == FEATURES
+    own = record["algorithms"][0]
+    assert own["lda"]["p_value"] == ff.test_lda("in use").p_value
+    assert own["usual"]["algorithm"][0]["rows"] == record["data"]["rows_by_group"]["two"]
+    assert record["ban"] is None
+    assert "read in parts" in record["without_ban"]
+    page = ff.report(tmp_path / "report.html", ["in use"]).read_text(encoding="utf-8")
+    assert told["sentence"] in page
 
 
 def test_groups_labels_and_gaps_are_read_as_in_memory(frame, tmp_path):

@@ -71,6 +71,8 @@ def test_outcomes_groups_and_gaps_of_all_parts_together(frame, folder):
         (frame.assign(y=1), {}, "constant-outcome"),
         (frame.assign(y=frame["y"] + 1), {}, "outcome-not-binary"),
         (frame.assign(group="one"), {}, "one-group"),
+        (frame.assign(group=frame["group"].where(frame["group"] == "one", "")), {}, "unknown-group"),
+        (frame.assign(group="a & b", b=frame["group"]), {"sensitive_features": ["group", "b"]}, "unknown-group"),
         (frame.assign(group=frame["x1"].round()), {}, "too-many-groups"),
         (frame, {"groups": ("one", "none")}, "unknown-group"),
         (frame.assign(y=frame["x1"]), {"loss": "squared", "limit": 100}, "rows-needed"),
@@ -127,14 +129,15 @@ def test_what_needs_the_rows_says_so(frame):
     ff = fitted(frame, external_nuisance=T, algorithms={"in use": "in use", "lottery": "chance"})
     column = frame["in use"]
     for ask in (
-        lambda: ff.alternatives("in use"),
-        lambda: ff.usual_figures("in use"),
+        lambda: ff.alternatives("in use", held_out=True),
+        lambda: ff.usual_figures("in use", score=frame["x1"]),
         lambda: ff.cost_of_ban(),
         lambda: ff.feasible_set(),
         lambda: ff.feasible_set(capacity=0.1),
         lambda: ff.frontier(capacity=0.1),
         lambda: ff.test_lda("in use", capacity=0.1),
-        lambda: ff.report("report.html", ["in use"]),
+        lambda: ff.report("report.html", {"in use": column}),
+        lambda: ff.report("report.html", ["in use"], capacity=0.1),
         lambda: ff.test_lda(column),
         lambda: ff.risks(column),
     ):
@@ -150,11 +153,10 @@ def test_what_needs_the_rows_says_so(frame):
     ):
         with pytest.raises(InputError, match=said):
             ff.test_lda(decisions, **options)
-    assert ff.test_lda("in use").learner_check is None
     assert ff.test_lda(risks=[0.4, 0.4]).p_value > 0.0
     text = ff.summary(ban=True)
     assert "400 rows read from the frame" in text
-    assert "What a ban costs needs the rows" in text
+    assert "What a ban of the group costs needs the rows" in text
 
 
 class Generated:

@@ -74,6 +74,38 @@ def test_integers_and_decimal_numbers_in_different_parts_are_numbers(tmp_path):
     assert read["text"].tolist() == ["1", "b", "1", "01", "1", "c"]  # text as it is written
 
 
+def test_a_column_without_values_in_some_chunks_has_the_type_of_the_others(tmp_path):
+    (tmp_path / "0.csv").write_text("whole,true,x\n1,True,a\n2,False,b\n")
+    (tmp_path / "1.csv").write_text("whole,true,x\n,,a\n")
+    (tmp_path / "2.CSV").write_text("whole,true,x\n")  # nobody
+    rows = rows_in_parts(tmp_path)
+    read = pd.concat([part.frame for part in rows.parts(rows.columns)])
+    assert read["whole"].tolist()[:2] == [1.0, 2.0]
+    assert read["true"].tolist()[:2] == ["True", "False"]  # as within one chunk that has gaps
+    assert read.iloc[2].isna().tolist() == [True, True, False]
+
+
+def test_categories_may_be_plain_text_in_other_parts(tmp_path):
+    pd.DataFrame({"x": pd.Categorical(["a", "b"])}).to_parquet(tmp_path / "0.parquet")
+    pd.DataFrame({"x": ["c", None]}).to_parquet(tmp_path / "1.parquet")
+    rows = rows_in_parts(tmp_path)
+    assert [value for part in rows.parts(["x"]) for value in part.frame["x"].to_pylist()] == ["a", "b", "c", None]
+
+
+def test_no_row_is_lost_or_counted_twice_in_silence(tmp_path):
+    (tmp_path / "0.csv").write_text("a,b\n1,x,7\n2,y,8\n")
+    with pytest.raises(InputError, match=r"0\.csv cannot be read: its rows have more values than there are column"):
+        rows_in_parts(tmp_path)
+    (tmp_path / "0.csv").write_text("a,b\n1,x\n")
+    with pytest.raises(InputError, match=r"0\.csv' is given more than once"):
+        rows_in_parts([tmp_path, tmp_path / "0.csv"])
+    (tmp_path / "readme.txt").write_text("what this is")
+    assert everything(tmp_path) == 1
+    (tmp_path / "1.csv.lz4").write_text("?")
+    with pytest.raises(InputError, match=r"also has .*1\.csv\.lz4', which cannot be read in parts"):
+        rows_in_parts(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [
@@ -91,6 +123,9 @@ def test_files_of_other_kinds(tmp_path):
     (tmp_path / "a.xlsx").write_text("no")
     with pytest.raises(InputError, match=r"read from Parquet files .* found '\.xlsx'"):
         rows_in_parts(tmp_path / "a.xlsx")
+    with pytest.raises(InputError, match=r"also has .*a\.xlsx"):
+        rows_in_parts(tmp_path)
+    (tmp_path / "a.xlsx").unlink()
     with pytest.raises(InputError, match="There is no file"):
         rows_in_parts(tmp_path)
     (tmp_path / "a.csv").write_text("")

@@ -10,7 +10,7 @@ import io
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -96,6 +96,12 @@ def audit(
     ] = None,
     out: Annotated[Path, typer.Option(help="Directory to write the audit to.")] = Path("audit"),
     jobs: Annotated[int | None, typer.Option(help="Number of parallel jobs; -1 for all cores.")] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of a dask scheduler whose workers read rows in parts, or 'local' for --jobs processes."
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")] = False,
     fail_on: Annotated[list[str] | None, typer.Option(help=HELP)] = None,
     **typed: Typed,
@@ -110,21 +116,44 @@ def audit(
         conditions = read_conditions(fail_on or ())
         given = {option.name: _value(option, typed[option.name]) for option in options()}
         request = override(read_config(config) if config else AuditRequest(), given).check()
-        plan = _plan(request)
-        if dry_run:
-            console.print("\n".join(plan.lines()))
-            return
-        finished = _audit(console, plan, out, jobs)
+        with _cluster(dask, jobs) as client:
+            plan = _plan(request, client)
+            if dry_run:
+                console.print("\n".join(plan.lines()))
+                return
+            finished = _audit(console, plan, out, jobs)
         if (reason := failed(finished.record, conditions)) is not None:
             console.print(f"Exit code {reason.code}: {reason.meaning} (--fail-on {reason.word}).")
             raise typer.Exit(reason.code)
 
 
-def _plan(request: AuditRequest) -> AuditPlan:
-    from .audit.plan import make_plan
-    from .audit.table import read_table
+@contextmanager
+def _cluster(address: str | None, jobs: int | None) -> Iterator[object | None]:
+    """Yield a client of the cluster that is asked for, if any."""
+    if address is None:
+        yield None
+        return
+    from joblib import cpu_count
 
-    return make_plan(read_table(request.data, request.encoding), request)
+    from .cluster import connected
+
+    with connected(address, int(cpu_count()) if jobs is None or jobs < 1 else jobs) as client:
+        yield client
+
+
+def _plan(request: AuditRequest, client: object | None) -> AuditPlan:
+    from .audit.opening import open_plan
+    from .progress import progress_bar
+
+    with ExitStack() as opened:
+        bars: list[Report | None] = []
+
+        def heard(text: str) -> None:  # a table that is read as a whole has nothing to tell
+            if not bars:
+                bars.append(opened.enter_context(progress_bar("Reading", show=True, lines=True)))
+            _unless_stopped(bars[0])(0, 1, text)
+
+        return open_plan(request, client=client, heard=heard)
 
 
 @app.command()

@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from .arrays import ArrayLike, FloatArray
-from .data.algorithms import Algorithms, Asked, Decisions, named_decisions
+from .data.algorithms import Algorithms, Asked, Decisions, counted_algorithms, named_decisions
 from .data.aligning import aligned
 from .data.checks import check_alpha, check_n_jobs
 from .data.criteria import Criteria, Criterion, read_criteria
@@ -587,7 +587,6 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         1                0.49   1.00       NaN
         0                0.48   0.97      0.61
         """
-        self.fit_.needs_rows("A table of the usual figures")
         if isinstance(decisions, Alternative):
             chances = alternative_chances(self.fit_, decisions)
             found = Algorithms(("the alternative",), chances[None], np.empty((0, 2)), True)
@@ -1123,7 +1122,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         >>> bool(rule.predict(X).mean() > 0.5)
         True
         """
-        self.fit_.needs_rows("A list of alternatives")
+        if held_out:
+            self.fit_.needs_rows("A list of alternatives with held_out=True")
         fit, algorithms = self._ask(decisions, None, randomised, threshold)
         check_sought(fit, algorithms, n)
         jointly = questions.asked_jointly(fit, method="robust", directions=None, kinks=True, capacity=capacity)
@@ -1199,11 +1199,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
                 for name, values in _by_name(decisions).items()
             }
             return plot_trade_off(self, ax=ax, decisions=read, zoom=zoom)
-        given: Any = decisions
-        named = _by_name(decisions) if self.fit_.counted is None else {}
-        if self.fit_.counted is not None and given is not None:
-            named = {str(name): name for name in ([given] if isinstance(given, str) else given)}
-        risks = {name: self.risks(values) for name, values in named.items()}
+        risks = {name: self.risks(values) for name, values in self._shown(decisions).items()}
         return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew, capacity=capacity, zoom=zoom)
 
     def to_json(
@@ -1257,8 +1253,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         capacity: float | None,
         reference: Label | None,
     ) -> Record | GroupsRecord:
-        self.fit_.needs_rows("A report")
-        groups, named = self.fit_.sample.groups, _by_name(decisions)
+        groups, named = self.fit_.sample.groups, self._shown(decisions)
         check_reference(groups.labels, reference, others=self.fit_.sample.left_out)
         shown, now = f"Audit of {', '.join(named)}" if named else "What is attainable", datetime.now()
         if len(groups) == 2 and self.fit_.asked is None:
@@ -1269,6 +1264,13 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             self.fit_.risks_only("A report with a capacity")
         together = ask_jointly(self, named, randomised=randomised, reference=reference)
         return make_groups_record(self, together, title=title or shown, created=now)
+
+    def _shown(self, decisions: Decisions | None) -> dict[str, Any]:
+        """Return the decisions of the algorithms to show, by name; of rows read in parts, names of these algorithms."""
+        if self.fit_.counted is None or decisions is None:
+            return _by_name(decisions)
+        names = counted_algorithms(self.fit_.counted.decisions, Asked(decisions, randomised=True)).names
+        return {name: name for name in names}
 
     def _ask(
         self,

@@ -143,11 +143,14 @@ class Counted:
         Rows that were read, those that are not used included.
     decisions : mapping name -> array (m,)
         Decisions of the algorithms that were named when the rows were read, for every cell.
+    learned : mapping name -> array (n,)
+        The same for the rows that were learned from.
     """
 
     source: str
     n_rows: int
     decisions: Mapping[str, FloatArray]
+    learned: Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

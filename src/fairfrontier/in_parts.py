@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -42,7 +42,7 @@ from .frontier.support import build_support_function
 from .learning.cross_fitting import Nuisance, cross_fit, external_nuisance, predict_rows
 from .learning.diagnostics import diagnose
 from .learning.learners import FittedLearner, Learner, child_seeds
-from .progress import Report, progress_bar
+from .progress import Report, pace, progress_bar
 
 LEARN_ROWS = 1_000_000
 """Rows that are learned from unless their number is said."""
@@ -89,6 +89,10 @@ class Task:
         """Seeds of the sample and of the folds; the ones before them serve the cross-fitting."""
         return child_seeds(self.seeds.learning, 7)[5:]
 
+    def here(self) -> Task:
+        """Return the same without a cluster."""
+        return replace(self, client=None)
+
 
 def on_cluster(source: RowsInParts, client: Any) -> RowsInParts:
     """Return rows of which the workers of a cluster read ranges; refuse those that are read from the first on only."""
@@ -119,7 +123,9 @@ def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
     table = _second_pass(task, coding, models, length)
     cells, of_cells = _cell_sample(task, table, coding)
     function = build_support_function(cell_scores(table, of_cells.l0, of_cells.dl, length=length))
-    decisions = dict(zip(task.roles.algorithms, table.keys[:, 4:].T, strict=True))
+    decisions, learned = (
+        dict(zip(task.roles.algorithms, each.T, strict=True)) for each in (table.keys[:, 4:], drawn.decisions)
+    )
     diagnostics = diagnose(
         nuisance.predictions[0],
         sample.groups.shares,
@@ -143,7 +149,7 @@ def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
         sequence=None,
         options=task.options,
         compressed=True,
-        counted=Counted(task.source.name, coding.n_rows, decisions),
+        counted=Counted(task.source.name, coding.n_rows, decisions, learned),
     )
     return fit, coding
 
@@ -155,7 +161,7 @@ def _first_pass(task: Task) -> tuple[PartRows, Coding]:
         raise InputError("bad-option", f'missing must be "keep", "raise" or "drop"; got {reading.missing!r}.')
     drawn = RowSample(task.learn_rows, task.row_seeds[0], join)
     with progress_bar("Reading rows", show=task.options.verbose) as progress:
-        for found, rows in _over_ranges(task, _draw, progress):
+        for found, rows in over_ranges(task, _draw, progress):
             account.merge(found)
             if rows is not None:
                 drawn.add(rows)
@@ -165,6 +171,7 @@ def _first_pass(task: Task) -> tuple[PartRows, Coding]:
         groups=reading.groups,
         merge=reading.merge,
         missing=reading.missing,
+        crossed=len(task.roles.group),
     )
     if len(coding.labels) != 2:
         raise two_groups_needed(coding.labels, "An analysis of rows that are read in parts")
@@ -181,7 +188,8 @@ def _first_pass(task: Task) -> tuple[PartRows, Coding]:
 
 def _draw(task: Task, span: Range, progress: Report | None) -> tuple[Account, PartRows | None]:
     """Draw from a range of the rows, and say which groups and outcomes it has."""
-    account, drawn = Account(), RowSample(task.learn_rows, task.row_seeds[0], join, task.source.n_rows)
+    n_used = getattr(task.source, "n_used", task.source.n_rows)
+    account, drawn = Account(), RowSample(task.learn_rows, task.row_seeds[0], join, n_used)
     for name, rows in _told(task, span, progress, task.source.n_rows):
         with in_part(name):
             account.add(name, rows)
@@ -189,7 +197,30 @@ def _draw(task: Task, span: Range, progress: Report | None) -> tuple[Account, Pa
     return account, drawn.drawn()
 
 
-def _over_ranges(task: Task, work: Callable[..., T], progress: Report | None, *shared: Any) -> Iterator[T]:
+class OverRows(Protocol):
+    """What is done with rows that are read in parts: which rows, where, and in blocks of how many."""
+
+    @property
+    def source(self) -> RowsInParts:
+        """The rows."""
+        ...
+
+    @property
+    def client(self) -> Any:
+        """The cluster whose workers read them, if there is one."""
+        ...
+
+    @property
+    def block(self) -> int:
+        """Rows that are dealt with together."""
+        ...
+
+    def here(self) -> Self:
+        """Return the same without a cluster, as a worker does it."""
+        ...
+
+
+def over_ranges(task: OverRows, work: Callable[..., T], progress: Report | None, *shared: Any) -> Iterator[T]:
     """Do work for all rows: here, or for ranges of them on the workers of a cluster, in the order of the rows.
 
     Ranges begin with a block, so that blocks are the same ones: a range has the blocks that begin in one piece.
@@ -205,7 +236,7 @@ def _over_ranges(task: Task, work: Callable[..., T], progress: Report | None, *s
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")  # models are sent once
         # as the result of a task and not scattered: a cluster makes it again if the worker that has it dies
-        told = task.client.submit(_same, (replace(task, client=None), *shared), pure=False)
+        told = task.client.submit(_same, (task.here(), *shared), pure=False)
     waiting = [task.client.submit(_on_worker, work, told, span, pure=False) for span in pairwise(ends)]
     start = time.perf_counter()
     try:
@@ -213,7 +244,7 @@ def _over_ranges(task: Task, work: Callable[..., T], progress: Report | None, *s
             yield future.result()
             future.release()
             if progress is not None:
-                progress(end, n_rows, f"{end / max(time.perf_counter() - start, 1e-9):,.0f} rows per second")
+                progress(end, n_rows, pace(start, end, n_rows))
     except Exception as error:
         if type(error).__name__ != "KilledWorker":
             raise
@@ -243,8 +274,7 @@ def _told(task: Task, span: Range, progress: Report | None, n_rows: int | None) 
         yield name, rows
         done += len(rows.row)
         if progress is not None:
-            speed = done / max(time.perf_counter() - start, 1e-9)
-            progress(done, n_rows or done, f"{speed:,.0f} rows per second")
+            progress(done, n_rows or done, pace(start, done, n_rows))
 
 
 def _learning_sample(task: Task, drawn: PartRows, coding: Coding) -> Sample:
@@ -292,7 +322,7 @@ def _unit(losses: RowLosses) -> float:
 def _second_pass(task: Task, coding: Coding, models: list[FittedLearner], length: float) -> CellTable:
     """Predict every row out of fold, and count people who are alike."""
     with progress_bar("Predicting and counting", show=task.options.verbose) as progress:
-        return _sum(_over_ranges(task, _count, progress, coding, models, length), task.roles)
+        return _sum(over_ranges(task, _count, progress, coding, models, length), task.roles)
 
 
 def _count(

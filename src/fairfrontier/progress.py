@@ -2,13 +2,59 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 Report = Callable[[int, int, str], None]
+Heard = Callable[[str], None]
+"""Is told in words how far a computation is."""
+OFTEN = 5.0
+"""Seconds between two things that a listener is told."""
+_listener: ContextVar[Heard | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def heard_by(listener: Heard) -> Iterator[None]:
+    """Let every progress within be told to a listener, now and then, instead of being drawn as a bar of its own."""
+    token = _listener.set(now_and_then(listener))
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def now_and_then(listener: Heard) -> Heard:
+    """Return a listener that is told only some of what is said."""
+    last = -OFTEN
+
+    def told(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= OFTEN:
+            last = time.monotonic()
+            listener(text)
+
+    return told
+
+
+def in_words(title: str, listener: Heard) -> Report:
+    """Return a report that tells a listener in words how far something is."""
+    return lambda done, total, text: listener(f"{title}, {done:,} of {total:,}{f', {text}' if text else ''}")
+
+
+def pace(start: float, done: int, total: int | None) -> str:
+    """Say how many rows were done per second since ``start`` (of `time.perf_counter`), and how long it will take."""
+    seconds = max(time.perf_counter() - start, 1e-9)
+    text = f"{done / seconds:,.0f} rows per second"
+    if not total or done <= 0:
+        return text
+    left = round(seconds * max(total - done, 0) / done)
+    hours, minutes = left // 3600, left % 3600 // 60
+    return f"{text}, {f'{hours}:{minutes:02}:' if hours else f'{minutes}:'}{left % 60:02} left"
 
 
 @contextmanager
@@ -17,6 +63,10 @@ def progress_bar(title: str, *, show: bool, lines: bool = False) -> Iterator[Rep
 
     With ``lines`` every new text is a line of its own where there is no terminal to draw a bar on.
     """
+    listener = _listener.get()
+    if listener is not None:
+        yield in_words(title, listener)
+        return
     if not show:
         yield None
         return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from ..data.criteria import Criteria, read_criteria
 from ..data.declared import Declared, declared_column
 from ..data.messages import COMMAND_LINE, printable
 from .inputs import Inputs, algorithms_of, clusters_of, outcome_of, profit_of, weights_of
+from .prepared import PreparedRows
 from .request import AuditRequest, loss_of, other_criteria
 from .roles import Roles, find_roles
 from .rows import Rows, complete_rows, without_small_groups
@@ -80,21 +82,74 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanInParts:
+    """Rows that are read in parts: those in use, and what is known of all.
+
+    ``columns`` are those of the files and ``n_rows`` all their rows; ``sizes`` counts rows in use by group, ``rates``
+    are shares selected by algorithm; the plan has looked at ``looked_at`` rows. ``client``: the cluster that reads.
+    """
+
+    rows: PreparedRows
+    columns: tuple[str, ...]
+    n_rows: int
+    sizes: Mapping[str, int]
+    rates: Mapping[str, float]
+    looked_at: int
+    client: Any = None
+
+
+@dataclass(frozen=True, slots=True)
 class AuditPlan:
-    """The file and the request of an audit, its inputs, and an account of where they come from."""
+    """The file and the request of an audit, its inputs, and an account of where they come from.
+
+    Of rows that are read in parts (``parts``), the table of the file and the inputs are those of some rows, drawn at
+    random; the account is of all.
+    """
 
     file: TableFile
     request: AuditRequest
     inputs: Inputs
     account: Account
+    parts: PlanInParts | None = None
+
+    @property
+    def rows_read(self) -> int:
+        """Rows of the file."""
+        return len(self.file.table) if self.parts is None else self.parts.n_rows
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the file."""
+        return tuple(map(str, self.file.table.columns)) if self.parts is None else self.parts.columns
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Rows in use, by group."""
+        if self.parts is not None:
+            return self.parts.sizes
+        return {label: int(np.count_nonzero(self.inputs.group == label)) for label in self.inputs.groups}
+
+    @property
+    def algorithms(self) -> dict[str, Any]:
+        """What questions are asked about: decisions by name, or names alone of rows that are read in parts."""
+        return {name: a if self.parts is None else name for name, a in self.inputs.algorithms.items()}
 
     def lines(self) -> list[str]:
         """Describe what is used as what, in plain words; names from the data cannot break a line."""
         lines = [*self._used(), *self._left_out(), *self._not_used()]
-        read = len(self.file.table)
-        first = f"File        {self.file.name}: {read:,} rows, {self.file.table.shape[1]} columns"
-        last = f"Rows used   {len(self.inputs.y):,} of {read:,}"
-        return [printable(line) for line in (first, *lines, last)]
+        first = f"File        {self.file.name}: {self.rows_read:,} rows, {len(self.columns)} columns"
+        last = f"Rows used   {sum(self.sizes.values()):,} of {self.rows_read:,}"
+        return [printable(line) for line in (first, *self._read(), *lines, last)]
+
+    def _read(self) -> list[str]:
+        """Say how rows are read unless that is plain."""
+        if self.parts is None:
+            return []
+        learned, looked = min(self.request.learn_rows, sum(self.sizes.values())), self.parts.looked_at
+        return [
+            f"Read        in parts: {learned:,} rows drawn at random are learned from, and all are counted. What is "
+            f"said of covariates is seen in {looked:,} rows"
+        ]
 
     def declared_numbers(self, with_score: bool) -> list[str]:
         """Return the covariates that are read as quantities, and the score if it is one of them."""
@@ -103,8 +158,9 @@ class AuditPlan:
 
     def _used(self) -> list[str]:
         inputs, categories = self.inputs, self.account.categories
-        sizes = [f"{label} {np.count_nonzero(inputs.group == label):,}" for label in inputs.groups]
-        rates = [f"{name}: {decisions.mean():.1%}" for name, decisions in inputs.algorithms.items()]
+        sizes = [f"{label} {size:,}" for label, size in self.sizes.items()]
+        shares = rates_of(inputs) if self.parts is None else self.parts.rates
+        rates = [f"{name}: {share:.1%}" for name, share in shares.items()]
         covariates = [f"{c} ({categories[c]} categories)" if c in categories else c for c in inputs.X.columns]
         lines = [f"{role.split(' ')[0].capitalize():<12}{column}" for column, role in self.account.roles.items()]
         lines.append(f"Groups      {', '.join(sizes)}")
@@ -151,6 +207,7 @@ class AuditPlan:
         request = self.request
         found = {"--sequential": request.sequential, "--jitter": request.jitter != 0.0}
         found |= {"another question than risks by group": other_criteria(request)}
+        found |= {"rows that are read in parts": self.parts is not None}
         return " and ".join(name for name, given in found.items() if given)
 
     def _plain_rules(self) -> str:
@@ -251,15 +308,22 @@ def read_inputs(
     )
 
 
-def make_account(roles: Roles, rows: Rows, screening: Screening, inputs: Inputs, request: AuditRequest) -> Account:
-    """Describe where the inputs come from."""
+def make_account(
+    roles: Roles,
+    rows: Rows,
+    screening: Screening,
+    inputs: Inputs,
+    request: AuditRequest,
+    rates: Mapping[str, float] | None = None,
+) -> Account:
+    """Describe where the inputs come from; ``rates``: shares selected, if not those of the inputs."""
     text = [column for column in inputs.X.columns if kind_of(inputs.X[column]) is Kind.CATEGORY]
     gaps = inputs.X.isna().sum()
     return Account(
         roles=roles.by_column,
         excluded=screening.excluded,
         warned=screening.warned,
-        noted={**screening.noted, **_ties(inputs, request), **_constant(inputs)},
+        noted={**screening.noted, **_ties(inputs, request), **_constant(rates_of(inputs) if rates is None else rates)},
         dropped=rows.dropped,
         other_groups=rows.other_groups,
         categories={column: int(inputs.X[column].nunique()) for column in text},
@@ -287,15 +351,18 @@ def _copied(inputs: Inputs, group: IntArray, request: AuditRequest) -> Copies | 
     return find_copies(inputs.covariates(request.score_as_feature), inputs.y, group)
 
 
-def _constant(inputs: Inputs) -> dict[str, str]:
+def rates_of(inputs: Inputs) -> dict[str, float]:
+    """Return the share of the rows that each algorithm selects."""
+    return {name: float(decisions.mean()) for name, decisions in inputs.algorithms.items()}
+
+
+def _constant(rates: Mapping[str, float]) -> dict[str, str]:
     """Return a remark on every algorithm that decides alike about all people."""
-    found = {name: np.unique(decisions) for name, decisions in inputs.algorithms.items()}
     words = {0.0: "selects nobody", 1.0: "selects everybody"}
     return {
-        name: f"{words.get(float(values[0]), 'has the same chance for everybody')}, so that it makes no difference "
-        "between people"
-        for name, values in found.items()
-        if len(values) == 1
+        name: f"{words[rate]}, so that it makes no difference between people"
+        for name, rate in rates.items()
+        if rate in words
     }
 
 

@@ -25,6 +25,10 @@ Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str] | Mapping
 T = TypeVar("T")
 MISSING = ("keep", "drop")
 """What may be done with rows in which covariates are missing."""
+READ = ("auto", "whole", "parts")
+"""How rows may be read."""
+IN_PARTS_ABOVE = 2_000_000
+"""Rows above which files are read in parts unless something else is asked for."""
 LARGEST = 2**63 - 1
 """The largest integer that an option takes; TOML files hold none that are larger."""
 
@@ -44,7 +48,12 @@ class AuditRequest:
     a text, a number of numpy one of Python, a list of names a tuple; values of other types are refused.
     """
 
-    data: str = _option("", "Table with one row per person: CSV, Parquet, Feather or Excel.", positional=True)
+    data: str = _option(
+        "",
+        "Table with one row per person: CSV, Parquet, Feather or Excel; or a folder, or a pattern in quotes, of CSV or "
+        "Parquet files.",
+        positional=True,
+    )
     outcome: str = _option("", "Column of the outcome.")
     group: tuple[str, ...] = field(
         default=(),
@@ -145,6 +154,12 @@ class AuditRequest:
         "the same covariates and group, ignore none.",
     )
     robustness: bool = _option(False, "Whether to show more learners and seeds beside the verdict.")
+    read: str = _option(
+        "auto",
+        "How rows are read: whole, all at once, or in parts, a CSV or Parquet file or several of them, of which only "
+        f"counts are kept. auto: in parts if there are more than {IN_PARTS_ABOVE:,} rows.",
+    )
+    learn_rows: int = _option(1_000_000, "Of rows that are read in parts, how many are learned from, drawn at random.")
     encoding: str = _option("utf-8", "Encoding of a text file.")
     title: str | None = _option(None, "Heading of the report.")
 
@@ -329,6 +344,7 @@ def _check_numbers(request: AuditRequest) -> None:
     if request.repetitions is not None:
         check_integer(request.repetitions, "--repetitions", least=1)
     check_integer(request.seed, "--seed", least=0)
+    check_integer(request.learn_rows, "--learn-rows", least=100)
     if request.capacity is not None:
         check_capacity(request.capacity, "--capacity")
 
@@ -356,6 +372,8 @@ def _check_names(request: AuditRequest) -> None:
         raise InputError("bad-option", f"--missing must be {' or '.join(MISSING)}; got {request.missing!r}.")
     if request.copies not in COPIES:
         raise InputError("bad-option", f"--copies must be {' or '.join(COPIES)}; got {request.copies!r}.")
+    if request.read not in READ:
+        raise InputError("bad-option", f"--read must be {' or '.join(READ)}; got {request.read!r}.")
     if request.rules not in RULES:
         raise InputError("bad-option", f"--rules must be {' or '.join(RULES)}; got {request.rules!r}.")
     loss_of(request)

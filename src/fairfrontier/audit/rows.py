@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..arrays import AnyArray, BoolArray, IntArray
 from ..data.columns import as_labels
-from ..data.grouping import CROSS, cross, merge_labels, refuse_blanks
+from ..data.grouping import CROSS, counted, cross, merge_labels, refuse_blanks
 from ..data.groups import (
     MOST_TOGETHER,
     MOST_WITH_REFERENCE,
@@ -50,6 +50,8 @@ class Rows:
         Complete rows of groups that are left out because they are too small.
     merged : mapping of labels to mappings of labels to counts
         Rows of the groups that were put together, by the label of the group that they make up.
+    people : integer array (n,), optional
+        How many rows of the data, alike in all this, each row stands for; default one.
     """
 
     label: AnyArray
@@ -60,11 +62,15 @@ class Rows:
     other_groups: Mapping[str, int]
     small_groups: Mapping[str, int] = field(default_factory=dict)
     merged: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    people: IntArray | None = None
+
+    def _people(self, rows: BoolArray) -> IntArray | None:
+        return None if self.people is None else self.people[rows]
 
     @property
     def counts(self) -> dict[str, int]:
         """Rows in use of each group."""
-        found = np.bincount(self.code[self.used], minlength=len(self.groups)).tolist()
+        found = counted(self.code[self.used], len(self.groups), self._people(self.used)).tolist()
         return dict(zip(self.groups, found, strict=True))
 
     def without(self, labels: Collection[str]) -> Rows:
@@ -88,15 +94,16 @@ class Rows:
             return self
         while reason in self.dropped:  # a column may be called "group", or "y (outcome)"
             reason = f"column {reason}"
-        labels, counts = np.unique(self.label[lost].astype(str), return_counts=True)
-        by_group = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
+        labels, codes = np.unique(self.label[lost].astype(str), return_inverse=True)
+        counts = counted(codes, len(labels), self._people(lost)).tolist()
+        by_group = {str(label): count for label, count in zip(labels, counts, strict=True)}
         return replace(self, used=self.used & ~gaps, dropped={**self.dropped, reason: by_group})
 
     @property
     def lost(self) -> float:
         """Share of the rows of the groups compared that are dropped because a value is missing."""
         dropped = sum(sum(counts.values()) for counts in self.dropped.values())
-        return dropped / max(1, dropped + int(self.used.sum()))
+        return dropped / max(1, dropped + sum(self.counts.values()))
 
     def check_groups(self) -> None:
         """Refuse rows in use that leave a group, or everything, empty."""
@@ -110,10 +117,10 @@ class Rows:
                 )
 
 
-def rows_by_group(table: pd.DataFrame, request: AuditRequest) -> Rows:
+def rows_by_group(table: pd.DataFrame, request: AuditRequest, people: IntArray | None = None) -> Rows:
     """Read the groups of all rows; in use are those of the groups that are compared."""
     name = f"--group {CROSS.join(request.group)!r}"
-    column, merged = _merged_column(table, request, name)
+    column, merged = _merged_column(table, request, name, people)
     chosen = request.groups or None
     outside = outside_groups(column, chosen)
     compared = ~column.missing
@@ -122,24 +129,37 @@ def rows_by_group(table: pd.DataFrame, request: AuditRequest) -> Rows:
     code = np.full(len(table), -1, dtype=np.intp)
     code[compared], labels = read_groups(column.values[compared], chosen, name=name, interface=COMMAND_LINE)
     groups = tuple(str(label) for label in labels)
-    missing = int(column.missing.sum())
+    n = np.ones(len(table), dtype=np.intp) if people is None else people
+    missing = int(n[column.missing].sum())
     return Rows(
         label=column.with_none(),
         code=code,
         groups=groups,
         used=compared,
         dropped={"group is missing": {"no group": missing}} if missing else {},
-        other_groups={str(label): len(positions) for label, positions in outside.items()},
+        other_groups={str(label): int(n[positions].sum()) for label, positions in outside.items()},
         merged=merged,
+        people=people,
     )
 
 
-def _merged_column(table: pd.DataFrame, request: AuditRequest, name: str) -> tuple[Column, dict[str, dict[str, int]]]:
-    """Return the group of every row, columns crossed and labels put together, and the rows of those put together."""
+def crossed_column(table: pd.DataFrame, request: AuditRequest) -> Column:
+    """Return the group of every row as it is in the data, columns crossed."""
     columns = [read_column(as_labels(table[each]), f"--group {each!r}") for each in request.group]
-    column = columns[0] if len(columns) == 1 else cross(columns, name)
+    return columns[0] if len(columns) == 1 else cross(columns, f"--group {CROSS.join(request.group)!r}")
+
+
+def _merged_column(
+    table: pd.DataFrame, request: AuditRequest, name: str, people: IntArray | None
+) -> tuple[Column, dict[str, dict[str, int]]]:
+    """Return the group of every row, columns crossed and labels put together, and the rows of those put together."""
     column, merged = merge_labels(
-        column, dict(request.merge.items()), request.groups or None, name=name, interface=COMMAND_LINE
+        crossed_column(table, request),
+        dict(request.merge.items()),
+        request.groups or None,
+        name=name,
+        interface=COMMAND_LINE,
+        people=people,
     )
     refuse_blanks(column, name, COMMAND_LINE)
     return column, {str(new): {str(old): k for old, k in counts.items()} for new, counts in merged.items()}
@@ -188,9 +208,9 @@ def _check_together(rows: Rows, request: AuditRequest) -> None:
             raise two_groups_needed(by_size, f"An audit with {option}", counts, "Choose two of them: --groups A,B.")
 
 
-def complete_rows(table: pd.DataFrame, roles: Roles, request: AuditRequest) -> Rows:
-    """Return the rows in which every column with a role has a value."""
-    rows = rows_by_group(table, request)
+def complete_rows(table: pd.DataFrame, roles: Roles, request: AuditRequest, people: IntArray | None = None) -> Rows:
+    """Return the rows in which every column with a role has a value; each may stand for several ``people``."""
+    rows = rows_by_group(table, request, people)
     for column, role in roles.by_column.items():
         if role != "group":
             rows = rows.drop(table[column].isna().to_numpy(), f"{column} ({role}) is missing")

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
 
 import numpy as np
 
+from ..arrays import AnyArray
 from ..data.checks import check_n_jobs
 from ..data.grouping import CROSS
 from ..errors import FairFrontierError, FairFrontierWarning
 from ..estimator import FairFrontier
 from ..inference.fan.result import JointLDATests
 from ..inference.lda.result import LDATests
-from ..progress import Report
+from ..progress import Report, heard_by
 from ..report.basis import AuditParts, finite
 from ..report.findings import Findings, JointFindings, ask, ask_jointly, ask_lda
 from ..report.frame import Run, RunVerdict
@@ -113,12 +114,12 @@ def run_audit(
     report: Report = progress or (lambda done, total, text: None)
     decisive, *others = variants(plan)
     total = len(others) + 2
-    algorithms, request = dict(plan.inputs.algorithms), plan.request
+    algorithms, request = plan.algorithms, plan.request
     early: set[str] = set()
     findings: Findings | JointFindings
     first = partial(report, 0, total, _described(decisive, plan))
     first()
-    with _collecting(early, early):
+    with _collecting(early, early), _heard(plan, report, 0, total, _described(decisive, plan)):
         ff = fit_variant(plan, decisive, n_jobs)
         if len(ff.groups_) == 2 and ff.fit_.asked is None:
             findings = ask(ff, algorithms, capacity=request.capacity, before_each=first)
@@ -129,7 +130,7 @@ def run_audit(
     for done, variant in enumerate(others, start=1):
         report(done, total, _described(variant, plan))
         try:
-            with _collecting(set(), beside):
+            with _collecting(set(), beside), _heard(plan, report, done, total, _described(variant, plan)):
                 again = fit_variant(plan, variant, n_jobs)
                 tests = ask_lda(again, algorithms, capacity=request.capacity, reference=request.reference)
         except FairFrontierError as error:
@@ -164,6 +165,8 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         n_boot=request.draws,
         alpha=request.alpha,
         groups=plan.inputs.groups,
+        positive=None if plan.parts is None else request.positive,
+        learn_rows=request.learn_rows,
         numeric=plan.declared_numbers(variant.with_score),
         copies=request.copies,
         jitter=request.jitter,
@@ -176,9 +179,27 @@ def fit_variant(plan: AuditPlan, variant: Variant, n_jobs: int | None = None) ->
         n_jobs=n_jobs,
         random_state=variant.seed,
     )
+    if plan.parts is not None:
+        rows = plan.parts.rows.with_score(variant.with_score)
+        return ff.fit(
+            rows,
+            rows.outcome,
+            sensitive_features=rows.group,
+            sample_weight=rows.weight,
+            algorithms=rows.decisions,
+            features=list(rows.covariates),
+            client=plan.parts.client,
+        )
     inputs = plan.inputs
     X = inputs.covariates(variant.with_score)
     return ff.fit(X, inputs.y, sensitive_features=inputs.group, sample_weight=inputs.weights, clusters=inputs.clusters)
+
+
+def _heard(plan: AuditPlan, report: Report, done: int, total: int, text: str) -> AbstractContextManager[None]:
+    """Let progress within a step be told as part of it, if it takes long because there are many rows."""
+    if plan.parts is None:
+        return nullcontext()
+    return heard_by(lambda how_far: report(done, total, f"{text}. {how_far}"))
 
 
 @contextmanager
@@ -233,9 +254,16 @@ def _audit_parts(plan: AuditPlan, runs: Sequence[Run]) -> AuditParts:
         source=_source(plan),
         sensitivity=tuple(runs),
         not_done=planned - done,
-        scores={} if plan.inputs.score is None else {next(iter(plan.inputs.algorithms)): plan.inputs.score.to_numpy()},
+        scores=_scores(plan),
         both_ways={} if plan.inputs.score is None else _both_ways(runs, plan.request.alpha),
     )
+
+
+def _scores(plan: AuditPlan) -> dict[str, AnyArray]:
+    """Return the score behind the first algorithm, if there is one and rows are kept."""
+    if plan.inputs.score is None or plan.parts is not None:
+        return {}
+    return {next(iter(plan.inputs.algorithms)): plan.inputs.score.to_numpy()}
 
 
 def _both_ways(runs: Sequence[Run], alpha: float) -> dict[str, str]:
@@ -250,8 +278,8 @@ def _source(plan: AuditPlan) -> Source:
     return Source(
         file=plan.file.name,
         sha256=plan.file.sha256,
-        rows_read=len(plan.file.table),
-        columns=tuple(str(name) for name in plan.file.table.columns),
+        rows_read=plan.rows_read,
+        columns=plan.columns,
         outcome=plan.request.outcome,
         group=CROSS.join(plan.request.group),
         roles=dict(plan.account.roles),

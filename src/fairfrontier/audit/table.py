@@ -63,7 +63,7 @@ def read_table(path: str | Path, encoding: str = "utf-8") -> TableFile:
         raise InputError(
             "bad-file", f"{file.name} has column names but no rows. Give a table with one row for each person."
         )
-    return TableFile(_plain_numbers(table), file.name, hashlib.sha256(content).hexdigest())
+    return TableFile(plain_numbers(table), file.name, hashlib.sha256(content).hexdigest())
 
 
 def _reader(file: Path, encoding: str) -> tuple[str, Callable[[io.BytesIO], pd.DataFrame]]:
@@ -193,7 +193,7 @@ def _refuse_repeated(names: Iterable[str], file: str) -> None:
         raise InputError("bad-file", f"{file} has columns of the same name: {repeated[:5]}. Rename them.")
 
 
-def _plain_numbers(table: pd.DataFrame) -> pd.DataFrame:
+def plain_numbers(table: pd.DataFrame) -> pd.DataFrame:
     """Decimal numbers, which databases write, as ordinary ones."""
     for name in table.columns:
         present = table[name].dropna() if table[name].dtype == object else table[name][:0]

@@ -226,7 +226,7 @@ def _draw(audit: Audit, folder: Path) -> None:
     with matplotlib.rc_context({"svg.hashsalt": "fairfrontier"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         for name, ff, zoom in _pictures(audit):
-            decisions, capacity = dict(audit.plan.inputs.algorithms), audit.plan.request.capacity
+            decisions, capacity = audit.plan.algorithms, audit.plan.request.capacity
             axes = ff.plot(decisions=decisions, capacity=capacity, zoom=zoom)
             for kind, metadata in (("png", None), ("svg", {"Date": None})):
                 axes.figure.savefig(folder / f"{name}.{kind}", dpi=150, metadata=metadata)

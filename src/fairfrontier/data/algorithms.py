@@ -101,6 +101,8 @@ def counted_algorithms(known: Mapping[str, FloatArray], asked: Asked) -> Algorit
     """Return the algorithms asked about by name, of those named when rows were read in parts; without names all."""
     given: Any = asked.decisions
     names = list(known) if given is None else [given] if isinstance(given, str) else given
+    if isinstance(given, Mapping) and all(isinstance(value, str) and value == name for name, value in given.items()):
+        names = list(given)
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise InputError(
             "rows-needed",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import narwhals as nw
 import numpy as np
 
-from ..arrays import ArrayLike
+from ..arrays import ArrayLike, IntArray
 from ..errors import InputError
 from .messages import PYTHON, Interface, listed, shown
 from .reading import Column, Label, label_codes, read_column
@@ -48,13 +48,24 @@ def cross(columns: Sequence[Column], name: str) -> Column:
     texts = np.array([CROSS.join(cell) for cell in zip(*labels, strict=True)], dtype=object)
     cells = len(set(zip(*labels, strict=True)))
     if cells > len(set(texts)):
-        raise InputError(
-            "unknown-group",
-            f"Different cells of {name} would have the same name, because labels contain {CROSS!r}. Rename labels.",
-        )
+        raise same_names(name)
     values = np.full(missing.size, None, dtype=object)
     values[~missing] = texts
     return Column(values, missing)
+
+
+def same_names(name: str) -> InputError:
+    """Return the error of different cells that would have the same name."""
+    return InputError(
+        "unknown-group",
+        f"Different cells of {name} would have the same name, because labels contain {CROSS!r}. Rename labels.",
+    )
+
+
+def counted(codes: IntArray, n_codes: int, people: IntArray | None = None) -> IntArray:
+    """Return how many people have each code: one for every row unless rows stand for several."""
+    counts: IntArray = np.bincount(codes, people, n_codes).astype(np.intp)  # exact below 2^53
+    return counts
 
 
 def check_merge(merge: Merge, name: str = "merge") -> None:
@@ -79,10 +90,11 @@ def merge_labels(
     *,
     name: str,
     interface: Interface = PYTHON,
+    people: IntArray | None = None,
 ) -> tuple[Column, dict[Label, dict[Label, int]]]:
     """Replace labels by those that they are merged into; also the rows of each label replaced, by new label.
 
-    Of ``chosen`` groups, none is among the rest.
+    Of ``chosen`` groups, none is among the rest. Values may stand for several ``people`` each.
     """
     if not merge:
         return column, {}
@@ -103,7 +115,7 @@ def merge_labels(
             f"{interface.name('merge')} makes a group {listed(taken)}, and there is one of that name: list it among "
             "the labels that are merged, or choose another name.",
         )
-    counts = np.bincount(codes, minlength=len(labels)).tolist()
+    counts = counted(codes, len(labels), None if people is None else people[present]).tolist()
     new_label = {old: new for new, each in merge.items() for old in each}
     values = column.values.astype(object)
     values[present] = np.array([new_label.get(label, label) for label in labels], dtype=object)[codes]
@@ -147,21 +159,25 @@ def refuse_blanks(column: Column, name: str, interface: Interface = PYTHON) -> N
             )
 
 
-def refuse_odd_labels(column: Column, name: str) -> None:
-    """Refuse, where groups were not chosen, empty labels, and fractions of which most occur once: a quantity."""
-    values = column.at(np.flatnonzero(~column.missing))
-    empty = [label for label in values if isinstance(label, str) and not label.strip()]
+def refuse_odd_labels(column: Column, name: str, counts: IntArray | None = None) -> None:
+    """Refuse, where groups were not chosen, empty labels, and fractions of which most occur once: a quantity.
+
+    ``counts``: how many people each value stands for; default one.
+    """
+    present = np.flatnonzero(~column.missing)
+    values, people = column.at(present), np.ones(len(present), dtype=np.intp) if counts is None else counts[present]
+    empty = [j for j, label in enumerate(values) if isinstance(label, str) and not label.strip()]
     if empty:
         raise InputError(
             "unknown-group",
-            f"{name} has {len(empty):,} rows with an empty label, {shown(empty[0])}. If these people have no known "
-            "group, make it a missing value (None); if they are a group, give it a name.",
+            f"{name} has {people[empty].sum():,} rows with an empty label, {shown(values[empty[0]])}. If these people "
+            "have no known group, make it a missing value (None); if they are a group, give it a name.",
         )
-    labels = np.unique(values) if values.dtype.kind == "f" else values[:0]
-    if 2 * len(labels) > len(values) and len(labels) > MOST_NUMBERS and (labels % 1.0 != 0.0).any():
+    labels, n = np.unique(values) if values.dtype.kind == "f" else values[:0], int(people.sum())
+    if 2 * len(labels) > n and len(labels) > MOST_NUMBERS and (labels % 1.0 != 0.0).any():
         raise InputError(
             "too-many-groups",
-            f"{name} has {len(labels):,} different numbers in {len(values):,} rows, such as {labels[0]:g} and "
+            f"{name} has {len(labels):,} different numbers in {n:,} rows, such as {labels[0]:g} and "
             f"{labels[1]:g}: a quantity, and not groups. Cut it into a few classes first.",
         )
 

@@ -11,8 +11,9 @@ import numpy as np
 from ..arrays import ArrayLike, FloatArray
 from ..data.algorithms import Algorithms, Asked, Limits, counted_algorithms, read_algorithms
 from ..data.checks import check_capacity, check_n_directions, check_risks
+from ..data.row_losses import row_losses
 from ..errors import CapacityWarning, FewDrawsWarning, InputError
-from ..fit import Fit, predicted
+from ..fit import Bounds, Fit, attainable, predicted
 from ..frontier.attainable import Attainable
 from ..frontier.sets import feasible_set
 from ..frontier.support import group_means
@@ -169,14 +170,21 @@ def _with_steps(fit: Fit, algorithms: Algorithms, found: list[Evidence], method:
 
 
 def learner_checks(fit: Fit, algorithms: Algorithms, function: Attainable) -> list[LearnerCheck | None]:
-    """Compare each algorithm that has decisions with rules of the learner, which need the rows."""
-    if fit.counted is not None:
-        return [None] * len(algorithms.decisions)
+    """Compare each algorithm that has decisions with rules of the learner.
+
+    A rule that selects as many people needs more than the directions of predictions, so if people were counted, the
+    rows that were learned from are compared.
+    """
     labels = fit.sample.groups.pair("The comparison of an algorithm with the learner")
+    losses, decisions = fit.row_losses, list(algorithms.decisions)
+    if fit.counted is not None:
+        losses = row_losses(fit.loss, fit.whole.y)
+        function = attainable(fit.whole, losses, fit.nuisance.predictions, Bounds(), fit.rules)
+        decisions = [fit.counted.learned[name] for name in algorithms.names[: len(decisions)]]
     in_shares, repeated = fit.loss.name == "classification", function.scores.repeated
     return [
-        check_learner(function, repeated(a), repeated(fit.row_losses.of(a)), groups=labels, in_shares=in_shares)
-        for a in algorithms.decisions
+        check_learner(function, repeated(a), repeated(losses.of(a)), groups=labels, in_shares=in_shares)
+        for a in decisions
     ]
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed
 from threadpoolctl import threadpool_limits
 
-from ..errors import FairFrontierError, InputError, MissingDependencyError
+from ..cluster import connected
+from ..errors import FairFrontierError, InputError
 from .store import Row, Store
 
 Outcome = tuple[Mapping[str, Any], Mapping[str, float]]
@@ -102,48 +103,35 @@ def _on_cores(tasks: Sequence[Task], replicate: Replicate, store: Store, n_jobs:
 
 
 def _on_dask(tasks: Sequence[Task], replicate: Replicate, address: str, n_jobs: int) -> Iterator[Row | None]:
-    try:
-        from distributed import Client, KilledWorker, LocalCluster, as_completed
-    except ImportError as error:
-        raise MissingDependencyError(
-            "Running on a cluster needs dask, which is not installed: install fairfrontier[dask]."
-        ) from error
-    if address == "local":
-        cluster = LocalCluster(n_workers=n_jobs, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0")
-        client = Client(cluster)
-    else:
-        cluster = None
-        try:
-            client = Client(address)
-        except (OSError, ValueError, TypeError) as error:
-            raise InputError("bad-option", f"No dask scheduler can be reached at {address!r}: {error}.") from error
+    with connected(address, n_jobs) as client:
+        yield from _with_client(tasks, replicate, client)
+
+
+def _with_client(tasks: Sequence[Task], replicate: Replicate, client: Any) -> Iterator[Row | None]:
+    from distributed import KilledWorker, as_completed
+
     run = uuid.uuid4().hex  # a scheduler takes tasks of the same name for the same task, whoever sent them
-    try:
-        given: dict[str, tuple[Task, int]] = {}
+    given: dict[str, tuple[Task, int]] = {}
 
-        def submit(task: Task, number: int) -> Any:
-            future = client.submit(attempt, task, replicate, key=f"{task.name} ({run}, {number})", pure=False)
-            given[future.key] = (task, number)
-            return future
+    def submit(task: Task, number: int) -> Any:
+        future = client.submit(attempt, task, replicate, key=f"{task.name} ({run}, {number})", pure=False)
+        given[future.key] = (task, number)
+        return future
 
-        waiting = as_completed([submit(task, 1) for task in tasks])
-        for future in waiting:
-            task, number = given.pop(future.key)
-            try:
-                row = future.result(timeout=FETCHING)
-            except KilledWorker as error:  # several workers died of it, one after the other
-                row = Row(task.name, None, f"{type(error).__name__}: {error}", {"all": 0.0})
-            except Exception as error:  # the replication itself never raises: its result was lost on the way
-                if number == TRIES or client.status != "running":
-                    raise FairFrontierError(
-                        f"The cluster failed at {task.name}, try {number} of {TRIES}: {type(error).__name__}: {error}. "
-                        "What is finished is stored; once the cluster works, run again to go on."
-                    ) from error
-                waiting.add(submit(task, number + 1))
-                continue
-            yield row
-            future.release()
-    finally:
-        client.close()
-        if cluster is not None:
-            cluster.close()
+    waiting = as_completed([submit(task, 1) for task in tasks])
+    for future in waiting:
+        task, number = given.pop(future.key)
+        try:
+            row = future.result(timeout=FETCHING)
+        except KilledWorker as error:  # several workers died of it, one after the other
+            row = Row(task.name, None, f"{type(error).__name__}: {error}", {"all": 0.0})
+        except Exception as error:  # the replication itself never raises: its result was lost on the way
+            if number == TRIES or client.status != "running":
+                raise FairFrontierError(
+                    f"The cluster failed at {task.name}, try {number} of {TRIES}: {type(error).__name__}: {error}. "
+                    "What is finished is stored; once the cluster works, run again to go on."
+                ) from error
+            waiting.add(submit(task, number + 1))
+            continue
+        yield row
+        future.release()

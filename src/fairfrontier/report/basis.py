@@ -14,9 +14,20 @@ import pandas as pd
 
 from ..arrays import AnyArray, FloatArray
 from ..data.copies import copies_in_words
+from ..frontier.cells import BINS
 from .agreement import Effort, other_runs
 from .frame import Run
-from .origin import CandidateRecord, Copied, Data, FoldQuality, LearnerRecord, RequestRecord, Settings, Source
+from .origin import (
+    CandidateRecord,
+    Copied,
+    Data,
+    FoldQuality,
+    InParts,
+    LearnerRecord,
+    RequestRecord,
+    Settings,
+    Source,
+)
 from .record import OtherRuns
 from .sentences import explain_learner
 from .values import Interval, Numbers, Pair, Polygon, Triple
@@ -83,9 +94,30 @@ def copied(ff: FairFrontier) -> Copied | None:
     return Copied(rows=found.rows, clusters=found.n_clusters, sentence=copies_in_words(found, ff.n_obs_))
 
 
+def in_parts(ff: FairFrontier, source: Source | None) -> InParts | None:
+    """How rows were counted that were read in parts."""
+    fit = ff.fit_
+    if fit.counted is None:
+        return None
+    learned = (
+        f"{fit.whole.n_obs:,} rows drawn at random were {'looked at' if ff.nuisance_.external else 'learned from'}"
+    )
+    return InParts(
+        rows_read=fit.counted.n_rows if source is None else source.rows_read,
+        rows_learned=fit.whole.n_obs,
+        cells=fit.n_rows,
+        directions=BINS,
+        sentence=f"The rows were read in parts: {learned}, and all {ff.n_obs_:,} were counted in {fit.n_rows:,} cells "
+        f"of people who are alike, with predicted directions rounded to one of {BINS:,}. Risks, tests, sets, "
+        "alternatives and usual figures are those of all rows. The quality of the learner, its comparison with the "
+        "algorithm and the conditions behind the inference are those of the rows drawn. Copied rows were not looked "
+        "for.",
+    )
+
+
 def data(ff: FairFrontier, source: Source | None) -> Data:
     """The rows of a fit; with a ``source`` the rows dropped are those that the audit dropped from its file."""
-    sample, X = ff.sample_, ff.sample_.X
+    sample, X = ff.sample_, ff.fit_.whole.X
     dropped = {NO_GROUP if label is None else str(label): count for label, count in sample.dropped.items()}
     if source is not None:
         dropped = {}
@@ -101,6 +133,7 @@ def data(ff: FairFrontier, source: Source | None) -> Data:
         left_out={str(label): count for label, count in sample.left_out.items()},
         merged=merged if source is None else source.merged,
         copies=copied(ff),
+        in_parts=in_parts(ff, source),
         covariates=() if X is None else tuple(str(name) for name in pd.DataFrame(X).columns),
         source=source,
     )

@@ -34,6 +34,10 @@ OTHER_QUESTION = "Pairs of groups are compared by their risks, and another quest
 """Why pairs are not tested by other criteria."""
 
 
+WITHOUT_ROWS = "What a ban of the group costs needs the rows themselves, and these were read in parts and counted."
+"""Why there is no cost of a ban."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """The answers: for each algorithm its risks, test, distance and alternatives, by name; and what concerns them all.
@@ -131,7 +135,7 @@ def ask(
     ff : FairFrontier
         A fitted object.
     algorithms : mapping of names to columns (n,)
-        Decisions for the rows given to `fit`; may be empty.
+        Decisions for the rows given to `fit`, or of rows that were read in parts the name of each itself; may be empty.
     randomised : bool
         Whether decisions strictly between 0 and 1 are chances.
     capacity : float, optional
@@ -182,6 +186,8 @@ def ask(
 
 def ask_ban(ff: FairFrontier) -> tuple[BanCost | None, str | None]:
     """Ask what a ban of the group costs; otherwise why that cannot be estimated."""
+    if ff.fit_.counted is not None:
+        return None, WITHOUT_ROWS
     try:
         return ff.cost_of_ban(), None
     except InputError as error:  # predictions that serve one side only

@@ -95,6 +95,10 @@ class RequestRecord:
     """What is done about rows that repeat others: auto, keep-together or ignore."""
     robustness: bool
     """Whether more learners and seeds are shown beside the verdict."""
+    read: str
+    """How rows were to be read: auto, whole or parts."""
+    learn_rows: Positive
+    """Of rows read in parts, how many were to be learned from."""
     encoding: str
     """Encoding of a text file."""
     title: str | None
@@ -201,6 +205,22 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InParts:
+    """Rows that were read in parts and counted, because they are too many to be kept."""
+
+    rows_read: Positive
+    """Rows that were read, those that are not used included."""
+    rows_learned: Positive
+    """Rows that were learned from, drawn at random; of predictions supplied from outside, those that were looked at."""
+    cells: Positive
+    """Kinds of people who are alike in direction of predictions, group, outcome, weight and decisions."""
+    directions: Positive
+    """Directions to which predictions were rounded."""
+    sentence: str
+    """The same in words: which parts of the report come from all rows, and which from those learned from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
     """The rows behind the numbers and what was left out."""
 
@@ -218,6 +238,8 @@ class Data:
     """Rows of the groups that were put together, by the label of the group that they make up."""
     copies: Copied | None
     """Rows taken for copies of others; null if none were, or if they were not looked for."""
+    in_parts: InParts | None
+    """How rows were counted that were read in parts; null if all rows were in memory."""
     covariates: Texts
     """Covariates of the fit that determines the verdict, in order."""
     source: Source | None

@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..frontier.cells import BINS
 from ..inference.ban.questions import cost_of_ban
 from ..inference.ban.sides import one_fit_serves
+from .findings import WITHOUT_ROWS
 
 if TYPE_CHECKING:
     from ..estimator import FairFrontier
@@ -80,7 +81,7 @@ def _ban(ff: FairFrontier, wanted: bool | None) -> list[str]:
     else:
         lines.append("The test of group skew is one of two groups: see `pair`.")
     if fit.counted is not None:
-        lines.append("What a ban costs needs the rows, and these were read in parts and counted.")
+        lines.append(WITHOUT_ROWS)
     elif wanted or one_fit_serves(fit):
         try:
             lines += cost_of_ban(fit).in_brief()

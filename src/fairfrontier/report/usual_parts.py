@@ -15,7 +15,7 @@ from ..inference.fan.result import JointLDATest
 from ..inference.lda.result import LDATest
 from ..inference.p_values import holm
 from ..inference.usual.figures import Rows, UsualFigures
-from ..inference.usual.proportions import rate_of, two_proportions_z
+from ..inference.usual.proportions import two_proportions_z
 from ..inference.usual.questions import alternative_chances, figures_of, rows_of
 from .basis import finite, interval
 from .usual_record import RateRecord, UsualLine, UsualRecord
@@ -159,9 +159,7 @@ def _among_outcome(a: FloatArray, rows: Rows, outcome: float, base: int) -> list
     assert rows.y is not None
     among, rates = (rows.y == outcome).astype(np.float64), []
     for g in range(int(rows.group.max()) + 1):
-        at = np.flatnonzero(rows.group == g)
-        clusters = None if rows.clusters is None else rows.clusters[at]
-        rates.append(rate_of(a[at], rows.weight[at], clusters, weighted=rows.weighted, among=among[at]))
+        rates.append(rows.rate(a, np.flatnonzero(rows.group == g), among))
     return [two_proportions_z(rate, rates[base])[1] for g, rate in enumerate(rates) if g != base]
 
 

@@ -436,14 +436,15 @@ def _evaluate(
     s = function.scores
     moved = function.selected(q)
     chances, losses = s.chances(moved), s.losses(moved)
-    own, covariance = group_means(losses, s.group, s.weight, s.clusters)
+    own, covariance = group_means(losses, s.group, s.weight, s.clusters, counts=s.counts)
     gain = gains(own, risk)
     covariance = covariance + added
-    gained = group_means(current.losses - losses, s.group, s.weight, s.clusters)[1] + added
+    gained = group_means(current.losses - losses, s.group, s.weight, s.clusters, counts=s.counts)[1] + added
     # s d* - v d is the difference between the groups' means of s loss* - v loss
     gap_errors = {}
     for together in (1.0, -1.0):
-        gap = group_means(current.losses - together * losses, s.group, s.weight, s.clusters)[1] + added
+        apart = current.losses - together * losses
+        gap = group_means(apart, s.group, s.weight, s.clusters, counts=s.counts)[1] + added
         gap_errors[together] = float(np.sqrt(max(gap[0, 0] + gap[1, 1] - 2.0 * gap[0, 1], 0.0)))
     signs = [1.0 if pair[0] >= pair[1] else -1.0 for pair in (risk, own)]
     errors = np.array([*np.sqrt([gained[0, 0], gained[1, 1]]), gap_errors[signs[0] * signs[1]]])

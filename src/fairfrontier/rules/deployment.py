@@ -371,7 +371,7 @@ class _Halves:
 
 
 def _whole(fit: Fit, capacity: float | None) -> _Halves:
-    function, rows = fit.function(capacity), np.arange(fit.n_obs)
+    function, rows = fit.function(capacity), np.arange(fit.n_rows)
     return _Halves(function, function, rows, rows, "cross-fitted")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import glob
 import os
 import re
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,21 +22,26 @@ PARQUET = (".parquet", ".pq")
 TEXT = {".csv": ",", ".tsv": "\t"}
 """Kinds of text files, with what separates their values."""
 PACKED = (".gz", ".bz2", ".xz", ".zst")
+NO_DATA = (".txt", ".md", ".json", ".yaml", ".yml", ".toml", ".log", ".crc", ".html", ".pdf")
+"""Kinds of files that may lie beside the parts in a folder."""
 INDEX = re.compile(r"__index_level_\d+__")
 """How pandas calls row labels in the files that it writes."""
 EXACT: dict[str, Any] = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
 """Option of older versions of pandas for reading decimal numbers to the last bit; newer ones do without."""
 
 
-def files_in_parts(given: Sequence[str | os.PathLike[str]]) -> RowsInParts:
-    """Return the rows of files: one file, all files of a folder, or those that a pattern matches, sorted by name."""
-    files = [file for one in given for file in _files(os.fspath(one))]
-    kinds = {_kind(file) for file in files}
+def files_in_parts(given: Sequence[str | os.PathLike[str]], encoding: str = "utf-8") -> RowsInParts:
+    """Return the rows of files: one file, all files of a folder, or those that a pattern matches, sorted by name.
+
+    ``encoding``: that of text files.
+    """
+    files = files_behind(given)
+    kinds = {file_kind(file) for file in files}
     name = os.fspath(given[0]) if len(given) == 1 else f"{len(files)} files"
     if kinds == {"parquet"}:
         return _parquet(given, files, name)
     if kinds == {"text"}:
-        return CsvRows(tuple(files), name)
+        return CsvRows(tuple(files), name, encoding)
     raise InputError(
         "bad-file",
         f"{name}: rows in parts are read from Parquet files ({', '.join(PARQUET)}) or CSV files ({', '.join(TEXT)}, "
@@ -42,11 +49,27 @@ def files_in_parts(given: Sequence[str | os.PathLike[str]]) -> RowsInParts:
     )
 
 
+def files_behind(given: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Return the files behind paths, folders and patterns, none of them twice."""
+    files = [file for one in given for file in _files(os.fspath(one))]
+    twice = [file for file, times in Counter(map(os.path.realpath, files)).items() if times > 1]
+    if twice:
+        raise InputError("bad-file", f"{listed(twice, 3)} is given more than once: its rows would count twice.")
+    return files
+
+
 def _files(path: str) -> list[str]:
     """Return the files behind one path."""
     if Path(path).is_dir():
         found = [str(file) for file in Path(path).rglob("*") if file.is_file() and not _hidden(file.relative_to(path))]
-        found = [file for file in found if _kind(file) != "other"]
+        others = [file for file in found if file_kind(file) == "other" and Path(file).suffix.lower() not in NO_DATA]
+        if others:
+            raise InputError(
+                "bad-file",
+                f"{path} also has {listed(sorted(others), 3)}, which cannot be read in parts. Name the files by a "
+                f"pattern, such as {os.path.join(path, '*.parquet')!r}.",
+            )
+        found = [file for file in found if file_kind(file) != "other"]
     elif Path(path).exists():
         found = [path]
     else:
@@ -62,7 +85,8 @@ def _hidden(path: Path) -> bool:
     return any(name.startswith((".", "_")) for name in path.parts)
 
 
-def _kind(file: str) -> str:
+def file_kind(file: str) -> str:
+    """Return which kind of file it is by its name: parquet, text or other."""
     suffixes = [suffix.lower() for suffix in Path(file).suffixes]
     if suffixes and suffixes[-1] in PARQUET:
         return "parquet"
@@ -158,10 +182,19 @@ def _with_schema(schema: Any, other: Any, name: str) -> Any:
     for one in schema:
         new = other.field(one.name)
         try:
-            fields.append(pa.unify_schemas([pa.schema([one]), pa.schema([new])], promote_options="permissive")[0])
+            fields.append(_common_field(one, new))
         except pa.ArrowException as error:
             raise _other_type(one.name, str(new.type), str(one.type), name) from error
     return pa.schema(fields)
+
+
+def _common_field(one: Any, other: Any) -> Any:
+    """Return a field that holds the values of both; categories in one part may be plain values in another."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(one.type) != pa.types.is_dictionary(other.type):
+        one, other = (each.with_type(getattr(each.type, "value_type", each.type)) for each in (one, other))
+    return pa.unify_schemas([pa.schema([one]), pa.schema([other])], promote_options="permissive")[0]
 
 
 def _other_type(column: str, found: str, before: str, name: str) -> InputError:
@@ -185,6 +218,8 @@ def _same_columns(names: Iterable[str], found: Iterable[str], part: str) -> None
 
 
 _TYPES = {"i": "int64", "u": "uint64", "f": "float64", "b": "bool"}
+_WITH_GAPS = {"int64": "float64", "uint64": "float64", "bool": "str"}
+"""Types of columns that have values in some chunks and none in others, as within one chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +231,13 @@ class CsvRows:
 
     files: tuple[str, ...]
     name: str
+    encoding: str = "utf-8"
     types: dict[str, str] = field(init=False)
     n_rows: int | None = field(init=False)
 
     def __post_init__(self) -> None:
         types: dict[str, str | None] = {}
+        gaps: set[str] = set()
         n_rows = 0
         for name, chunk in self._chunks():
             if types:
@@ -208,6 +245,8 @@ class CsvRows:
             n_rows += len(chunk)
             for column, values in chunk.items():
                 types[str(column)] = _common_type(types.get(str(column)), _type_of(values))
+                gaps |= {str(column)} if values.isna().any() else set()
+        types |= {name: _WITH_GAPS.get(str(types[name]), types[name]) for name in gaps}
         object.__setattr__(self, "types", {name: found or "float64" for name, found in types.items()})
         object.__setattr__(self, "n_rows", n_rows)
 
@@ -230,20 +269,35 @@ class CsvRows:
 
     def _chunks(self, **options: Any) -> Iterator[tuple[str, pd.DataFrame]]:
         for file in self.files:
-            column_names(next(reading(file, _header(file))), file)
-            chunks = _read_chunks(file, {"index_col": False, "low_memory": False} | EXACT | options)
+            column_names(next(reading(file, _header(file, self.encoding))), file)
+            chunks = _read_chunks(file, self.encoding, {"index_col": False, "low_memory": False} | EXACT | options)
             for chunk in reading(file, chunks):
                 yield file, chunk
 
 
-def _read_chunks(file: str, options: dict[str, Any]) -> Iterator[pd.DataFrame]:
-    separator = next(mark for kind, mark in TEXT.items() if kind in Path(file).suffixes)
-    with pd.read_csv(file, sep=separator, encoding="utf-8-sig", chunksize=PART_ROWS, **options) as chunks:
-        yield from chunks
+def _read_chunks(file: str, encoding: str, options: dict[str, Any]) -> Iterator[pd.DataFrame]:
+    encoding = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+    separator = next(mark for kind, mark in TEXT.items() if kind in map(str.lower, Path(file).suffixes))
+    with pd.read_csv(file, sep=separator, encoding=encoding, chunksize=PART_ROWS, **options) as chunks:
+        yield from _complete(iter(chunks))
 
 
-def _header(file: str) -> Iterator[list[str]]:
-    for chunk in _read_chunks(file, {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False}):
+def _complete(chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """Yield chunks, and refuse rows with more values than there are columns, of which some would be lost."""
+    while True:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            try:
+                chunk = next(chunks, None)
+            except pd.errors.ParserWarning as error:
+                raise ValueError("its rows have more values than there are column names") from error
+        if chunk is None:
+            return
+        yield chunk
+
+
+def _header(file: str, encoding: str) -> Iterator[list[str]]:
+    for chunk in _read_chunks(file, encoding, {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False}):
         yield [str(text) for text in chunk.iloc[0]]
 
 

@@ -15,7 +15,7 @@ from ...arrays import AnyArray, BoolArray, FloatArray, IntArray
 from ...errors import InputError
 from ..checks import check_probabilities
 from ..columns import label_text
-from ..grouping import Merge, merge_labels, read_group_column, refuse_blanks
+from ..grouping import CROSS, Merge, merge_labels, read_group_column, refuse_blanks, refuse_odd_labels, same_names
 from ..groups import outside_groups, read_groups
 from ..messages import shown
 from ..reading import LARGEST, Column, Label, label_codes, read_column, read_covariates, to_float
@@ -152,15 +152,22 @@ def read_rows(
     source: RowsInParts, roles: Roles, missing: str, start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[str, PartRows]]:
     """Yield name and rows of every part, or of the rows from ``start`` to before ``stop``; errors name the part."""
-    for part in source.parts(roles.columns, start, stop):
+    for name, row, frame in frames_of(source, roles.columns, start, stop):
+        with in_part(name):
+            rows = _read_frame(frame, roles, row, missing)
+        yield name, rows
+
+
+def frames_of(
+    source: RowsInParts, columns: Sequence[str], start: int = 0, stop: int | None = None
+) -> Iterator[tuple[str, IntArray, nw.DataFrame[Any]]]:
+    """Yield the name of every part that has rows from ``start`` to before ``stop``, their numbers, and a frame."""
+    for part in source.parts(columns, start, stop):
         frame = nw.from_native(part.frame, eager_only=True)
-        low = max(start - part.first, 0)
-        high = len(frame) if stop is None else min(stop - part.first, len(frame))
-        if low >= high:
-            continue
-        with in_part(part.name):
-            rows = _read_frame(frame[low:high] if high - low < len(frame) else frame, roles, part.first + low, missing)
-        yield part.name, rows
+        row = np.arange(part.first, part.first + len(frame)) if part.row is None else part.row
+        low, high = int(np.searchsorted(row, start)), len(row) if stop is None else int(np.searchsorted(row, stop))
+        if low < high:
+            yield part.name, row[low:high], frame[low:high] if high - low < len(frame) else frame
 
 
 @contextmanager
@@ -172,7 +179,7 @@ def in_part(name: str) -> Iterator[None]:
         raise InputError(error.code, f"{name}: {error}") from error
 
 
-def _read_frame(frame: nw.DataFrame[Any], roles: Roles, first: int, missing: str) -> PartRows:
+def _read_frame(frame: nw.DataFrame[Any], roles: Roles, row: IntArray, missing: str) -> PartRows:
     n = len(frame)
 
     def column(name: str, called: str) -> Column:
@@ -197,7 +204,7 @@ def _read_frame(frame: nw.DataFrame[Any], roles: Roles, first: int, missing: str
         gaps += list(covariates.missing.values()) if missing != "keep" else []
     nuisance = [_prediction(column(name, "external_nuisance"), name) for name in roles.nuisance]
     return PartRows(
-        row=np.arange(first, first + n),
+        row=row,
         y=y.with_none(),
         group=group.with_none(),
         weight=weight,
@@ -345,14 +352,23 @@ class Account:
         groups: Sequence[Label] | None,
         merge: Merge | None,
         missing: str,
+        crossed: int = 1,
     ) -> Coding:
-        """Return how labels become numbers; refuse what cannot be compared, and gaps unless they are dropped."""
+        """Return how labels become numbers; refuse what cannot be compared, and gaps unless they are dropped.
+
+        ``crossed``: the number of columns of which labels are made.
+        """
         if not self.complete:
             raise InputError("empty-data", "There are no rows, or every row has missing values.")
         found = list(dict.fromkeys([*self.complete, *self.incomplete]))
+        if crossed > 1 and any(str(label).count(CROSS) >= crossed for label in found):
+            raise same_names("sensitive_features")  # of cells in different parts, perhaps
         column = Column(_objects(found), np.zeros(len(found), dtype=bool))
         new, merged = merge_labels(column, merge, groups, name="sensitive_features")
         refuse_blanks(new, "sensitive_features")
+        rows_of = {label: self.complete.get(label, 0) + self.incomplete.get(label, 0) for label in found}
+        if groups is None:
+            refuse_odd_labels(new, "sensitive_features", np.array([rows_of[label] for label in found]))
         outside = {label for positions in outside_groups(new, groups).values() for label in column.values[positions]}
         used = [j for j, label in enumerate(found) if label not in outside and label in self.complete]
         codes, labels = read_groups(new.values[used], groups)
@@ -370,7 +386,6 @@ class Account:
         self._refuse_gaps(dropped, missing)
         classes = _objects(list(self.outcomes))
         outcomes = read_outcome(classes, positive=positive, binary=binary)
-        rows_of = {label: self.complete.get(label, 0) + self.incomplete.get(label, 0) for label in found}
         counted = {label: {old: rows_of[old] for old in each} for label, each in merged.items()}
         return Coding(labels, code_of, positive, outcomes, classes, dropped, left_out, counted, self.n_rows)
 

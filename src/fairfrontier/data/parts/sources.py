@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import narwhals as nw
 
+from ...arrays import IntArray
 from ...errors import InputError
 from ..messages import did_you_mean, listed
 
@@ -25,11 +26,15 @@ SOURCES = (
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of the rows: any frame that narwhals reads, how messages call it, and the number of its first row."""
+    """Some of the rows: any frame that narwhals reads, how messages call it, and the number of its first row.
+
+    ``row`` (n,) has the numbers of the rows in ascending order, if some are left out.
+    """
 
     name: str
     frame: Any
     first: int = 0
+    row: IntArray | None = None
 
 
 @runtime_checkable

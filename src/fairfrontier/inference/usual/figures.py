@@ -41,13 +41,23 @@ LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows as the figures need them: group codes, weights, and if there are any outcomes of 0 or 1 and clusters."""
+    """Rows as the figures need them: group codes, weights, and if there are any outcomes of 0 or 1 and clusters.
+
+    ``people``: how many people who are alike each row stands for; None for one.
+    """
 
     group: IntArray
     weight: FloatArray
     weighted: bool
     clusters: IntArray | None
     y: FloatArray | None
+    people: FloatArray | None = None
+
+    def rate(self, a: FloatArray, at: IntArray, among: FloatArray | None = None) -> Rate:
+        """The rate of chances ``a`` (n,) in the rows ``at``, or of those that are ``among`` (n,) some people."""
+        clusters = None if self.clusters is None else self.clusters[at]
+        people, own = (None if each is None else each[at] for each in (self.people, among))
+        return rate_of(a[at], self.weight[at], clusters, weighted=self.weighted, among=own, people=people)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -141,9 +151,12 @@ def usual_figures(
 ) -> UsualFigures:
     """The usual figures of decisions ``a`` (n,), chances in [0, 1]; the reference is by default the highest rate's."""
     each = [np.flatnonzero(rows.group == g) for g in range(len(groups))]
-    rates = [_rate(a, rows, at) for at in each]
+    rates = [rows.rate(a, at) for at in each]
     base = int(np.argmax([rate.value for rate in rates])) if reference is None else reference
-    table = pd.DataFrame({"rows": [len(at) for at in each]}, index=pd.Index(groups, name="group"))
+    table = pd.DataFrame(
+        {"rows": [len(at) if rows.people is None else int(rows.people[at].sum()) for at in each]},
+        index=pd.Index(groups, name="group"),
+    )
     _add(table, "selection rate", rates, alpha)
     compared = [_compare(rate, rates[base], alpha, own=g == base) for g, rate in enumerate(rates)]
     table = pd.concat([table, pd.DataFrame(compared, index=table.index)], axis=1)
@@ -156,7 +169,7 @@ def usual_figures(
     if rows.y is not None:
         for column, wrong, outcome in (("false positive rate", a, 0.0), ("false negative rate", 1.0 - a, 1.0)):
             among = (rows.y == outcome).astype(np.float64)
-            _add(table, column, [_rate(wrong, rows, at, among) for at in each], alpha)
+            _add(table, column, [rows.rate(wrong, at, among) for at in each], alpha)
     if score is not None:
         means = [
             mean_of(score[at], rows.weight[at], None if rows.clusters is None else rows.clusters[at]) for at in each
@@ -166,12 +179,6 @@ def usual_figures(
         for k, column in enumerate(names):
             table[column] = [np.nan if g == base and k else row[k] for g, row in enumerate(found)]
     return UsualFigures(name, groups, groups[base], reference is None, alpha, table)
-
-
-def _rate(a: FloatArray, rows: Rows, at: IntArray, among: FloatArray | None = None) -> Rate:
-    clusters = None if rows.clusters is None else rows.clusters[at]
-    own = None if among is None else among[at]
-    return rate_of(a[at], rows.weight[at], clusters, weighted=rows.weighted, among=own)
 
 
 def _add(table: pd.DataFrame, column: str, rates: list[Rate], alpha: float) -> None:

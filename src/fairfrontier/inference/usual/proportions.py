@@ -53,19 +53,25 @@ def rate_of(
     *,
     weighted: bool,
     among: FloatArray | None = None,
+    people: FloatArray | None = None,
 ) -> Rate:
-    """The weighted rate of ``chosen`` (n,), chances in [0, 1], among rows that count (all, or ``among`` > 0)."""
+    """The weighted rate of ``chosen`` (n,), chances in [0, 1], among rows that count (all, or ``among`` > 0).
+
+    Rows may stand for several ``people`` (n,) who are alike and share the row's weight.
+    """
     rows = np.arange(len(chosen)) if among is None else np.flatnonzero(among > 0.0)
     w, a = weight[rows], chosen[rows]
+    n = np.ones(len(rows)) if people is None else people[rows]
     if not w.sum() > 0.0:
         return Rate(np.nan, 0.0, counted=False)
     share = w / w.sum()
     counted = not weighted and clusters is None and bool(np.isin(a, (0.0, 1.0)).all())
     if counted:
-        return Rate(float(a.sum() / len(a)), float(len(a)), counted=True)
+        return Rate(float((n * a).sum() / n.sum()), float(n.sum()), counted=True)
     rate = float(np.clip((share * a).sum(), 0.0, 1.0))
-    influence = share * (a - rate)
-    units = share
+    # the squares of k people with the share s / k each sum to s^2 / k
+    units = share / np.sqrt(n)
+    influence = units * (a - rate)
     if clusters is not None:
         _, code = np.unique(clusters[rows], return_inverse=True)
         influence, units = np.bincount(code, influence), np.bincount(code, share)

@@ -52,6 +52,8 @@ def figures_of(
 ) -> UsualFiguresByName:
     """Usual figures of algorithms with decisions; see `FairFrontier.usual_figures`."""
     code, level = check_reference(fit.sample.groups.labels, reference), fit.level(alpha)
+    if score is not None:
+        fit.needs_rows("The standardised difference of a score")
     scores = None if score is None else _score(fit, score)
     each = zip(algorithms.names, algorithms.decisions, strict=False)
     return UsualFiguresByName(
@@ -67,7 +69,7 @@ def figures_of(
 def rows_of(fit: Fit) -> Rows:
     """The rows of a fit."""
     s = fit.sample
-    return Rows(s.group, s.weight, s.weighted, s.clusters, s.y if s.binary_outcome else None)
+    return Rows(s.group, s.weight, s.weighted, s.clusters, s.y if s.binary_outcome else None, s.people)
 
 
 def _score(fit: Fit, score: ArrayLike) -> FloatArray:
