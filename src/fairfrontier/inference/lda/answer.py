@@ -128,10 +128,13 @@ class LDAAnswer(ExplainedResult):
         share = self.evidence.share_changed
         if share is None or self.evidence.changes_one:
             return []
-        none = "No rule of the covariates alone is estimated to be better in every respect, so none is named here."
+        none = (
+            "The rule of the covariates alone that would be named is not estimated to be better in every respect, so "
+            "none is named here."
+        )
         return [
             "The rules of this test change each decision of the algorithm with some probability, which is higher where "
-            f"the covariates say more; the one that decides it changes {100 * share:.3g}% of them.",
+            f"the covariates say more; the one that decides the test changes {100 * share:.3g}% of them.",
             *([none] if self.witness is None else []),
         ]
 
@@ -152,8 +155,12 @@ class LDAAnswer(ExplainedResult):
             return f"{nothing}."
         return (
             f"{nothing}: if the learner is consistent, the data are compatible with a reduction of at most "
-            f"{self.gain_bound:.4f} ({confidence_text(self.alpha)} bound) in the {self._mean()}."
+            f"{self.gain_bound:.4f} ({confidence_text(self.alpha)} bound) in the {self._mean()}{self._by_covariates()}."
         )
+
+    def _by_covariates(self) -> str:
+        """Say which rules the bound is about, where the test is about more."""
+        return "" if self.evidence.share_changed is None else ", by a rule of the covariates alone"
 
     @property
     def _overall(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from ...arrays import FloatArray
 from ...data.checks import check_level
@@ -92,12 +93,12 @@ class LDATest(LDAAnswer):
 
     @property
     def draws(self) -> FloatArray:
-        """Bootstrap draws (B,) of the statistic under the null."""
+        """Draws (B,) of the statistic under the null, or quantiles of the standard normal law if that is its law."""
         return self.evidence.draws
 
     @property
     def p_value(self) -> float:
-        """(1 + draws at or above the statistic) / (1 + draws); never 0."""
+        """(1 + draws at or above the statistic) / (1 + draws), or by the standard normal law and not smaller; never 0."""
         return self.evidence.p_value
 
     @property
@@ -119,12 +120,19 @@ class LDATest(LDAAnswer):
         the draws; where few rows are decided about differently, the p-value can be larger than they say.
         """
         level = self._level_of_draws
-        return np.inf if level * (len(self.draws) + 1) < 1.0 - 1e-9 else critical_value(self.draws, level)
+        if level * (len(self.draws) + 1) < 1.0 - 1e-9:
+            return np.inf
+        return float(-ndtri(level)) if self._normal else critical_value(self.draws, level)
 
     @property
     def critical_value_error(self) -> float:
         """Standard error of the critical value due to the finite number of draws."""
-        return critical_value_error(self.draws, self._level_of_draws)
+        return 0.0 if self._normal else critical_value_error(self.draws, self._level_of_draws)
+
+    @property
+    def _normal(self) -> bool:
+        """Whether the statistic is compared with the standard normal law and not with draws."""
+        return self.method == "robust" and (self.sequential or self.evidence.share_changed is not None)
 
     @property
     def _level_of_draws(self) -> float:
@@ -169,7 +177,8 @@ class LDATest(LDAAnswer):
     def compared_with(self) -> str:
         """Say in a sentence with which rules the algorithm is compared."""
         seen = "do not see the group" if self.rules == "group-blind" else "may see the group"
-        return f"The algorithm is compared with rules that {seen}."
+        own = "" if self.evidence.share_changed is None else ", or only through the algorithm's own decisions"
+        return f"The algorithm is compared with rules that {seen}{own}."
 
     def at(self, alpha: float) -> LDATest:
         """The same evidence judged at another level."""
