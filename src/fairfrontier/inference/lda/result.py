@@ -98,7 +98,7 @@ class LDATest(LDAAnswer):
 
     @property
     def p_value(self) -> float:
-        """(1 + draws at or above the statistic) / (1 + draws), or by the standard normal law and not smaller; never 0."""
+        """(1 + draws at or above the statistic) / (1 + draws), or that of the normal law if it is larger; never 0."""
         return self.evidence.p_value
 
     @property
