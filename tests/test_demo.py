@@ -3,20 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
-from support.quick import QUICK
+from support.quick import quickly
 from typer.testing import CliRunner
 
-from fairfrontier import FairFrontier
 from fairfrontier.audit import run as running
 from fairfrontier.audit.demo import demo_plan, demo_table, demo_truth
 from fairfrontier.audit.run import fit_variant, variants
 from fairfrontier.cli import app
 from fairfrontier.datasets import hospital_scores, hospital_truth
-
-
-def quickly(n_boot):
-    """Stand in for `FairFrontier` where the demo makes it."""
-    return lambda **options: FairFrontier(**options | QUICK | {"n_folds": 2, "n_boot": n_boot})
 
 
 @pytest.fixture(scope="module")

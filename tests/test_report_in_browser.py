@@ -69,7 +69,7 @@ def path(record, tmp_path_factory):
 @pytest.fixture(scope="module")
 def tab(chromium, path):
     """A tab for tests that leave it as it was."""
-    with opened(chromium, path) as found:
+    with opened(chromium, path, alone=True) as found:
         yield found
 
 

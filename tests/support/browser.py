@@ -29,7 +29,7 @@ def launched():
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as tools:
         browser = tools.chromium.launch(executable_path=chromium, args=list(QUIET))
-        yield browser
+        yield Browser(browser)
         browser.close()
 
 
@@ -63,22 +63,58 @@ class Tab:
         return x, y
 
 
+@dataclass
+class Browser:
+    """A running browser, and a tab in which one file is opened after the other."""
+
+    program: Any
+    kept: Tab | None = None
+
+    def new_tab(self, **options: Any) -> Tab:
+        """A tab of its own; ``options`` are those of a browser context."""
+        tab = Tab(self.program.new_context(viewport=DESKTOP, **options).new_page())
+        tab.page.on("request", lambda request: tab.requests.append(request.url))
+        tab.page.on("console", lambda message: tab.complaints.append(f"{message.type}: {message.text}"))
+        tab.page.on("pageerror", lambda error: tab.complaints.append(str(error)))
+
+        def dismiss(dialog: Any) -> None:
+            tab.dialogs.append(dialog.message)
+            dialog.dismiss()
+
+        tab.page.on("dialog", dismiss)
+        return tab
+
+
 @contextmanager
-def opened(browser: Any, path: Path, *, script: bool = True, **options: Any):
-    """Open a file in a tab of its own; ``options`` are those of a browser context."""
-    context = browser.new_context(**{"viewport": DESKTOP, "java_script_enabled": script} | options)
-    tab = Tab(context.new_page())
-    tab.page.on("request", lambda request: tab.requests.append(request.url))
-    tab.page.on("console", lambda message: tab.complaints.append(f"{message.type}: {message.text}"))
-    tab.page.on("pageerror", lambda error: tab.complaints.append(str(error)))
+def opened(
+    browser: Browser,
+    path: Path,
+    *,
+    script: bool = True,
+    color_scheme: str = "light",
+    viewport: Any = DESKTOP,
+    alone: bool = False,
+    **options: Any,
+):
+    """Open a file anew, in a tab of its own if it is to be ``alone`` or has ``options``, those of a browser context.
 
-    def dismiss(dialog: Any) -> None:
-        tab.dialogs.append(dialog.message)
-        dialog.dismiss()
-
-    tab.page.on("dialog", dismiss)
+    Otherwise in the tab that was used before: a new one starts a process and compiles all scripts again, which takes
+    three times as long.
+    """
+    alone = alone or not script or bool(options)
+    if alone:
+        tab = browser.new_tab(java_script_enabled=script, **options)
+    else:
+        tab = browser.kept = browser.kept or browser.new_tab()
+        tab.page.goto("about:blank")
+        tab.page.mouse.move(0, 0)
+    for heard in (tab.requests, tab.complaints, tab.dialogs):
+        heard.clear()
+    tab.page.set_viewport_size(viewport)
+    tab.page.emulate_media(media="null", color_scheme=color_scheme)
     tab.page.goto(path.as_uri())
     if script:
         tab.page.wait_for_selector('#plot[data-drawn="yes"]')
     yield tab
-    context.close()
+    if alone:
+        tab.page.context.close()

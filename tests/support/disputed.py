@@ -10,6 +10,7 @@ import pandas as pd
 from typer.testing import CliRunner
 
 from fairfrontier.audit import run as running
+from fairfrontier.audit import write as writing
 from fairfrontier.cli import app
 
 LEVEL = 0.05
@@ -70,7 +71,7 @@ def _run_once(plan, *arguments, **options):
 
 
 def audit(folder, *words, learner=STRONG, asked=("--decision", "in use")):
-    """Run the command on the disputed people, with two folds, 199 draws and two covariates."""
+    """Run the command on the disputed people, with two folds, 199 draws and two covariates; it draws no figures."""
     path, out = folder / "people.csv", folder / "out"
     disputed_table().to_csv(path, index=False)
     fixed = (
@@ -89,6 +90,6 @@ def audit(folder, *words, learner=STRONG, asked=("--decision", "in use")):
         "--out",
         out,
     )
-    with patch.object(running, "run_audit", _run_once):
+    with patch.object(running, "run_audit", _run_once), patch.object(writing, "_draw"):
         done = CliRunner().invoke(app, ["audit", *map(str, (path, *fixed, "--learner", learner, *asked, *words))])
     return Done(done.exit_code, done.stdout, done.stderr, out)

@@ -10,11 +10,13 @@ import contextlib
 import io
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 from typer.testing import CliRunner
 
@@ -30,6 +32,9 @@ _RUN = {"python", "sh", "console"}
 TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1"}
 """A terminal of fixed width."""
 ECHO = '; echo "exit code $?"'
+PROGRAM, MODULE = "fairfrontier ", "python -m fairfrontier."
+_QUOTED = re.compile(r"'[^'\n]*'|\"[^\"$`\\\n]*\"")
+"""Texts in which no sign means anything to a shell."""
 
 
 @dataclass(frozen=True)
@@ -124,14 +129,34 @@ def _sessions(text):
 
 
 def _run(command, folder):
-    """Run a command in `folder`: the program alone in this process, which has loaded it; all else in a shell."""
+    """Run a command in `folder`: the package alone in this process, which has loaded it; all else in a shell."""
     line = command.replace("\\\n", " ").strip()
     program = line.removesuffix(ECHO)
-    if program.startswith("fairfrontier ") and not set(program) & set(";|&<>$`*\n"):
-        with contextlib.chdir(folder):
-            done = CliRunner().invoke(app, shlex.split(program)[1:], env=TERMINAL)
-        said = f"exit code {done.exit_code}\n" if line.endswith(ECHO) else ""
-        return Done(0 if said else done.exit_code, done.stdout + said, done.stderr)
+    for start, run in ((PROGRAM, _run_program), (MODULE, _run_module)):
+        if program.startswith(start) and not set(_QUOTED.sub("", program)) & set(";|&<>$`*\n"):
+            with contextlib.chdir(folder):
+                done = run(shlex.split(program))
+            said = f"exit code {done.code}\n" if line.endswith(ECHO) else ""
+            return Done(0 if said else done.code, done.out + said, done.err)
     environment = os.environ | TERMINAL | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
     return Done(done.returncode, done.stdout, done.stderr)
+
+
+def _run_program(words):
+    done = CliRunner().invoke(app, words[1:], env=TERMINAL)
+    return Done(done.exit_code, done.stdout, done.stderr)
+
+
+def _run_module(words):
+    """Run ``python -m module`` as a new module of this process."""
+    name, out, err, code = words[2], io.StringIO(), io.StringIO(), 0
+    loaded = sys.modules.pop(name, None)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), patch.object(sys, "argv", words[2:]):
+        try:
+            runpy.run_module(name, run_name="__main__")
+        except SystemExit as ended:
+            code = ended.code or 0
+    if loaded is not None:
+        sys.modules[name] = loaded
+    return Done(code, out.getvalue(), err.getvalue())
