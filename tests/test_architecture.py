@@ -4,7 +4,7 @@ import importlib.util
 import sys
 
 import pytest
-from support.browser import DESKTOP, launched
+from support.browser import launched
 from support.pages import ROOT
 
 
@@ -39,7 +39,7 @@ def test_every_module_says_what_it_does_in_a_line(architecture):
 
 def test_no_label_of_the_drawing_leaves_its_box(architecture):
     with launched() as browser:
-        page = browser.new_page(viewport=DESKTOP)
+        page = browser.new_tab().page
         page.set_content(f"<body style='font-family: sans-serif'>{architecture.svg()}</body>")
         outside = page.evaluate(
             """() => [...document.querySelectorAll('g.room')].flatMap(group => {
