@@ -5,13 +5,13 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 from support.quick import QUICK_LEARNER
 
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.frontier.criteria import risk_rows
-from fairfrontier.frontier.dependence import step_factor
+from fairfrontier.frontier.dependence import SKEWED, step_factor
 from fairfrontier.frontier.rule_values import FULL_STEP, RuleValuer, changed_share, slacks, step
 from fairfrontier.inference.fan.cells import cut_cells
 from fairfrontier.inference.fan.evidence import default_refinement
@@ -72,7 +72,7 @@ class Cells:
             own[unit] = own.get(unit, 0.0) + share * (self.dl[i] * (self.a[i] - mean[i]) - gain[g])
             apart = sum((c - mean[i]) ** 2 for c in chances[:, i]) / 2
             noise[unit] = noise.get(unit, 0.0) + share * self.dl[i] * sqrt(2 * apart)
-        added = (N_FOLDS - 1 + 1 / 3) / 2 * sum(x**2 for x in noise.values())
+        added = SKEWED * (N_FOLDS - 1 + 1 / 3) / 2 * sum(x**2 for x in noise.values())
         return sum(x**2 for x in own.values()) + added
 
     def unseen(self, p, chances):
@@ -215,7 +215,7 @@ def test_what_dependent_folds_add_is_what_is_missing_of_averages(n_folds):
         held.append((score.mean(axis=0) ** 2).sum())
         disagreement.append(2.0 * score.var(axis=0, ddof=1).sum())
     missing = np.var(gains) - np.mean(held)
-    assert step_factor(n_folds, n_rep) * np.mean(disagreement) == pytest.approx(missing, rel=0.2)
+    assert step_factor(n_folds, n_rep) * np.mean(disagreement) == pytest.approx(SKEWED * missing, rel=0.2)
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -232,6 +232,13 @@ def test_the_test_is_the_weakest_slack_of_all_cells(clustered):
     assert found.p_value == pytest.approx(max(norm.sf(weakest), 1e-3), rel=1e-9)
     assert found.direction.sum() <= 1e-12  # of the half circle of directions that can separate
     assert np.hypot(*found.direction) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("cells", "at_most"), [(1, 0.058), (3, 0.058), (10, 0.052), (50, 0.048)])
+def test_sums_of_noise_exceed_the_normal_point_about_as_often_as_they_should(cells, at_most):
+    """Of averages in so many cells the sum is chi-squared; its variance is twice, seen and added 1 + `SKEWED` times."""
+    excess = norm.isf(0.05) * np.sqrt(cells * (1.0 + SKEWED))
+    assert chi2.sf(cells + excess, cells) <= at_most
 
 
 @pytest.fixture(scope="module")

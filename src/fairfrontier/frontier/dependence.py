@@ -27,8 +27,10 @@ that they learn from, so with S_i^2 the variance between the changes of row i
     added(x) = (K - 1 + 1 / R) sum_i (x_g w_i dl_i)^2 S_i^2 / W_g^2.
 
 Where changes follow from averages in another way, as at 0 and 1, both sides are multiplied by the squared slope, and
-less is missing where scores of different rows do not move together. So for learners that average outcomes a step has
-added what is missing, the more exactly the smoother they are.
+less is missing where scores of different rows do not move together. So for learners that average outcomes this is what
+is missing, the more exactly the smoother they are. But sums of such products are skewed to the right: those of averages
+in v cells have a chi-squared law with v degrees of freedom, which exceeds the normal 5% point of its own variance in up
+to 7% of samples. With half as much again added (`SKEWED`) it is 5.8% for one cell, 5.2% for ten and less for many.
 """
 
 from __future__ import annotations
@@ -37,6 +39,9 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from .attainable import Attainable
+
+SKEWED = 1.5
+"""So many times what is missing of a step's variance is added, because the sum of noise is not normal."""
 
 
 def disagreement_factor(n_folds: int) -> float:
@@ -48,7 +53,7 @@ def disagreement_factor(n_folds: int) -> float:
 
 def step_factor(n_folds: int, n_rep: int) -> float:
     """The same for steps, whose disagreement is twice the variance between the changes of R repetitions."""
-    return (n_folds - 1 + 1.0 / n_rep) / 2.0
+    return SKEWED * (n_folds - 1 + 1.0 / n_rep) / 2.0
 
 
 def added_variance(function: Attainable, q: FloatArray, n_folds: int) -> FloatArray:
