@@ -359,7 +359,7 @@ def asked(monkeypatch):
     def ask(*words):
         requests = []
 
-        def plan(request):
+        def plan(request, client):
             requests.append(request)
             raise InputError("bad-option", "Stopped here.")
 
@@ -418,6 +418,8 @@ VALID = {
     "copies": "ignore",
     "sequential": True,
     "robustness": True,
+    "read": "parts",
+    "learn_rows": 5000,
     "encoding": "latin-1",
     "title": "[title]",
 }
