@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from importlib.resources import files
+from pathlib import Path
 
 import jsonschema
 import numpy as np
