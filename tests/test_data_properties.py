@@ -179,7 +179,7 @@ def test_polars_strings_and_categories():
 
 def test_pandas_columns_with_any_names_and_index():
     X = pd.DataFrame({0: [1.0, 2.0, 3.0], "c": pd.Categorical(["u", "v", "u"], categories=["v", "u"])}, index=[5, 3, 5])
-    frame = make_sample(X, pd.Series([0, 1, 1], index=[2, 2, 2]), [0, 1, 1]).X
+    frame = make_sample(X, pd.Series([0, 1, 1]), [0, 1, 1]).X
     assert frame.columns.tolist() == [0, "c"]
     assert frame.index.tolist() == [0, 1, 2]
     assert frame["c"].cat.categories.tolist() == ["v", "u"]
