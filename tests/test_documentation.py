@@ -24,7 +24,6 @@ from support.small_table1 import quick_settings, rough_points
 import fairfrontier
 from fairfrontier import results
 from fairfrontier.audit import run as running
-from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.learning.learners import PRESETS
 from fairfrontier.replication import simulation, table1
 
@@ -149,27 +148,19 @@ def test_everything_public_is_in_the_reference(site):
         assert f"presets.{preset.replace('-', '_')}" in reference, preset
 
 
-@pytest.fixture(scope="module")
-def going_on():
-    """What the examples of the methods go on from: the names of the example of the class."""
-    X, y, group = make_liu_molinari(1000, design="skewed", random_state=0)
-    ff = fairfrontier.FairFrontier(learner="factored-logit", n_rep=1, random_state=0).fit(
-        X, y, sensitive_features=group
-    )
-    region = ["north" if one else ("west", "south")[k % 2] for k, one in enumerate(group)]
-    three = fairfrontier.FairFrontier(learner="factored-logit", n_rep=1, random_state=0).fit(
-        X, y, sensitive_features=region
-    )
-    return {"X": X, "y": y, "group": group, "ff": ff, "in_use": (X["x2"] > 0.5).astype(int), "three": three}
-
-
-def test_examples_of_docstrings(going_on):
-    attempted = 0
+def test_examples_of_docstrings():
+    """Those of the methods go on from the names that the example of the class has made."""
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    (start,) = doctest.DocTestFinder(recurse=False).find(fairfrontier.FairFrontier)
+    assert runner.run(start, clear_globs=False).failed == 0, "the example of the class fails; see the captured output"
+    names = {name: start.globs[name] for name in ("X", "y", "group", "ff", "in_use", "three")}
+    attempted = len(start.examples)
     for module in pkgutil.walk_packages(fairfrontier.__path__, "fairfrontier."):
-        found = importlib.import_module(module.name)
-        results = doctest.testmod(found, extraglobs=going_on, optionflags=doctest.NORMALIZE_WHITESPACE)
-        assert results.failed == 0, f"examples of {module.name} fail; the captured output says which"
-        attempted += results.attempted
+        for example in doctest.DocTestFinder().find(importlib.import_module(module.name), extraglobs=names):
+            if example.docstring != start.docstring:
+                failed, tried = runner.run(example)
+                assert failed == 0, f"examples of {example.name} fail; the captured output says which"
+                attempted += tried
     assert attempted > 40
 
 
