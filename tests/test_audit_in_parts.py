@@ -249,7 +249,7 @@ def test_what_ends_an_audit_leaves_nothing_and_is_named(folder, quickly, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_cluster_of_processes_audits(folder, tmp_path):
+def test_a_cluster_of_processes_audits(folder, quickly, tmp_path):
     more = ("--learner", "factored-logit", "--folds", 2, "--draws", 99, "--learn-rows", 500, "--read", "parts")
     for name, own in (("here", ()), ("there", ("--dask", "local", "--jobs", 2))):
         found = command(*typed(folder / "parquet", *more), "--out", tmp_path / name, *own)
