@@ -28,6 +28,7 @@ from typer.testing import CliRunner
 
 from fairfrontier import FairFrontier
 from fairfrontier.audit import run as running
+from fairfrontier.audit import write as writing
 from fairfrontier.audit.demo import demo_table
 from fairfrontier.audit.plan import make_plan
 from fairfrontier.audit.request import AuditRequest, read_config
@@ -277,6 +278,7 @@ def test_fail_on_lda_exits_with_3_when_one_is_shown_whatever_the_names(tmp_path,
 
 def test_several_algorithms_pass_the_gate_together_by_adjusted_p_values(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "FairFrontier", quick_frontier)
+    monkeypatch.setattr(writing, "_draw", lambda audit, folder: None)
     rng, table = np.random.default_rng(1), small_table()
     noise = {"first": 1.2, "second": 0.2, "third": 0.2, "fourth": 0.2}
     for name, size in noise.items():  # all but the first are nearly as good as `by a`, to which there is none

@@ -7,6 +7,7 @@ from support.quick import quickly
 from typer.testing import CliRunner
 
 from fairfrontier.audit import run as running
+from fairfrontier.audit import write as writing
 from fairfrontier.audit.demo import demo_plan, demo_table, demo_truth
 from fairfrontier.audit.run import fit_variant, variants
 from fairfrontier.cli import app
@@ -75,6 +76,7 @@ def test_the_table_reads_like_a_hospitals():
 
 def test_the_command_leaves_a_report(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "FairFrontier", quickly(n_boot=99))
+    monkeypatch.setattr(writing, "_draw", lambda audit, folder: None)  # figures are drawn in the tests of `audit`
     out = tmp_path / "demo"
     done = CliRunner().invoke(app, ["demo", "--rows", "800", "--out", str(out), "--jobs", "1"])
     assert done.exit_code == 0, done.stderr

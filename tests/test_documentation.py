@@ -24,6 +24,7 @@ from support.small_table1 import quick_settings, rough_points
 import fairfrontier
 from fairfrontier import results
 from fairfrontier.audit import run as running
+from fairfrontier.audit import write as writing
 from fairfrontier.learning.learners import PRESETS
 from fairfrontier.replication import simulation, table1
 
@@ -46,6 +47,8 @@ def test_the_code_of_a_page_runs_and_prints_what_is_shown(page, tmp_path, monkey
     monkeypatch.setattr(table1, "true_points", rough_points)
     if page.name == "README.md":  # which shows no number of its audit either
         monkeypatch.setattr(running, "FairFrontier", quickly(n_boot=99))
+    if page.name != "tutorial.md":  # which lists the figures of its audit
+        monkeypatch.setattr(writing, "_draw", lambda audit, folder: None)
     runnable = [b for b in blocks(page) if b.language in ("python", "sh", "console") and b.not_run is None]
     assert run_page(page, tmp_path) == len(runnable)
 
