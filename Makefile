@@ -64,9 +64,6 @@ collected: $(READY)
 	@found=$$($(BIN)/python -m pytest -q -p no:xdist --collect-only) || { echo "$$found"; exit 1; }
 
 # Three processes on two cores: some tests wait for others' processes.
-# Memory that was freed is kept: glibc would give it back, and getting it again costs more than small tests compute.
-test: export MALLOC_TRIM_THRESHOLD_ := 268435456
-test: export MALLOC_MMAP_THRESHOLD_ := 33554432
 test: browser $(READY)
 	@$(MAKE) --no-print-directory -j 2 lint kernels collected
 	@$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "not slow"

@@ -12,7 +12,6 @@ positive part of the first kind, too, and without [.]_+ inside, which is more ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,17 +71,18 @@ class ExtremePoint:
 
     def statistic(self, points: FloatArray) -> FloatArray:
         """T (k,) of points (k, 2)."""
-        most = np.empty(len(points))
-        for own, excess in self._excess(points):
-            most[own] = excess.max(axis=1)
+        blocks = [points[i : i + BLOCK] @ self.q.T - self.h for i in range(0, len(points), BLOCK)]
+        most = np.concatenate([block.max(axis=1) for block in blocks]) if blocks else np.empty(0)
         return self._total(points, most)
 
     def test(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """T (k,) and its draws (k, B) under the null, for points (k, 2)."""
         shift = self.step * self.z
         statistics, draws = [np.empty(0)], [np.empty((0, self.z.shape[1]))]
-        for own, excess in self._excess(points):
-            some, most = points[own], excess.max(axis=1)
+        for begin in range(0, len(points), BLOCK):
+            some = points[begin : begin + BLOCK]
+            excess = some @ self.q.T - self.h
+            most = excess.max(axis=1)
             moved = shifted_max(excess, shift)
             if self.published:
                 change = np.maximum(moved, 0.0) - np.maximum(most, 0.0)[:, None]
@@ -91,15 +91,6 @@ class ExtremePoint:
             statistics.append(self._total(some, most))
             draws.append(change / self.step + np.maximum(self.z_u, 0.0))
         return np.concatenate(statistics), np.concatenate(draws)
-
-    def _excess(self, points: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield some points at a time with their q'e - h(q) (k, K), valid until the next: new arrays take time."""
-        room = np.empty((min(BLOCK, len(points)), len(self.q)))
-        for begin in range(0, len(points), BLOCK):
-            some = points[begin : begin + BLOCK]
-            excess = np.matmul(some, self.q.T, out=room[: len(some)])
-            excess -= self.h
-            yield slice(begin, begin + BLOCK), excess
 
     def _total(self, points: FloatArray, most: FloatArray) -> FloatArray:
         inside = np.maximum(self.h_u - points @ self.u, 0.0)
