@@ -12,7 +12,7 @@ from .arrays import ArrayLike, FloatArray, IntArray
 from .bootstrap.capped import CappedContext
 from .bootstrap.draws import Drawing, DrawingContext
 from .data.aligning import aligned
-from .data.checks import check_bounds, check_capacity, check_level, check_probabilities
+from .data.checks import check_bounds, check_capacity, check_integer, check_level, check_probabilities
 from .data.criteria import USUAL, Criteria
 from .data.losses import Loss
 from .data.reading import Label
@@ -45,7 +45,7 @@ REPETITIONS = 3
 def read_repetitions(n_rep: int | None, folds: ArrayLike | None, *, external: bool) -> int:
     """Return the number of repetitions: by default several, but 1 where folds are not drawn or not used."""
     if n_rep is not None:
-        return n_rep
+        return check_integer(n_rep, "n_rep", least=1)
     drawn = folds is None or (isinstance(folds, str) and folds != "sequential")
     return REPETITIONS if drawn and not external else 1
 

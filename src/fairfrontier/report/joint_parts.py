@@ -67,7 +67,7 @@ def make_groups_record(
         groups=tuple(str(label) for label in ff.groups_),
         reference=None if findings.reference is None else str(findings.reference),
         compared_with=str(base),
-        alpha=ff.alpha,
+        alpha=float(ff.alpha),
         request=audit.request,
         settings=settings(ff, None),
         data=data(ff, audit.source),

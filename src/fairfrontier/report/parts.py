@@ -65,7 +65,7 @@ def make_record(
         title=title,
         created=created.isoformat(timespec="seconds"),
         groups=(r, b),
-        alpha=ff.alpha,
+        alpha=float(ff.alpha),
         request=audit.request,
         settings=settings(ff, capacity),
         data=data(ff, audit.source),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ..data.checks import check_draws
 from ..data.number_formats import number_text
 from ..errors import InputError
 from ..frontier.cells import BINS
@@ -66,9 +67,8 @@ def summary_text(ff: FairFrontier, ban: bool | None = None) -> str:
 def _ban(ff: FairFrontier, wanted: bool | None) -> list[str]:
     """The test of group skew and what a ban costs, or why they are not here and how to get them."""
     fit, two = ff.fit_, len(ff.groups_) == 2
-    work = fit.n_obs * fit.n_rep * fit.options.n_boot
-    if fit.counted is not None:  # draws go through the cells
-        work = fit.n_rows * fit.options.n_boot
+    rows = fit.n_obs * fit.n_rep if fit.counted is None else fit.n_rows  # draws go through the cells
+    work = rows * check_draws(fit.options.n_boot)
     heading = ["", "Should the group be banned as an input? (about risks; not a legal statement)"]
     asked = "`test_group_skew()` and `cost_of_ban()`" if two else "`cost_of_ban()`"
     if wanted is False or (wanted is None and work > WORK):
