@@ -261,7 +261,7 @@ def test_killed_many_times_and_finished(kills, tmp_path, undisturbed):
     for attempt_number in range(kills):
         worker = start(path, 40, 0.05, 2)
         goal = len(read_store(path).finished()) + 1 if path.exists() else 1
-        for _ in range(600):
+        for _ in range(3000):
             if worker.poll() is not None or (path.exists() and _count(path) >= goal):
                 break
             time.sleep(0.02)
