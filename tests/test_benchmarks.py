@@ -214,6 +214,7 @@ def test_a_process_that_has_ended_does_not_overwrite_its_peak():
         assert process.pid not in bench_load.worker_peaks(os.getpid())
 
 
+@pytest.mark.slow
 def test_an_analysis_in_a_process_of_its_own_is_measured_with_its_workers():
     figures = bench_load.measured("boosting", 400, 99, max_iter=5)
     if Path("/proc/self/status").exists():

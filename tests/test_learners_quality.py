@@ -74,6 +74,7 @@ def honest_forest(x, codes, new, n_trees=100):
     return total / used[:, None]
 
 
+@pytest.mark.slow
 def test_forests_are_no_worse_than_an_honest_forest():
     patients = make_hospital(9000, random_state=3, columns="published")
     rows = TrainingRows(patients.X, 1.0 - 2.0 * patients.y, group_codes(patients.sensitive_features == "Black"), 2)
