@@ -12,15 +12,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 Report = Callable[[int, int, str], None]
 Heard = Callable[[str], None]
-"""Is told in words how far a computation is."""
+"""Receives progress messages."""
 OFTEN = 5.0
-"""Seconds between two things that a listener is told."""
+"""Seconds between two progress messages."""
 _listener: ContextVar[Heard | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
 def heard_by(listener: Heard) -> Iterator[None]:
-    """Let every progress within be told to a listener, now and then, instead of being drawn as a bar of its own."""
+    """Send the progress of everything within to a listener, instead of drawing a bar for each computation."""
     token = _listener.set(now_and_then(listener))
     try:
         yield
@@ -29,7 +29,7 @@ def heard_by(listener: Heard) -> Iterator[None]:
 
 
 def now_and_then(listener: Heard) -> Heard:
-    """Return a listener that is told only some of what is said."""
+    """Return a listener that passes on at most one message every few seconds."""
     last = -OFTEN
 
     def told(text: str) -> None:
@@ -42,7 +42,7 @@ def now_and_then(listener: Heard) -> Heard:
 
 
 def in_words(title: str, listener: Heard) -> Report:
-    """Return a report that tells a listener in words how far something is."""
+    """Return a function that reports progress to a listener as text."""
     return lambda done, total, text: listener(f"{title}, {done:,} of {total:,}{f', {text}' if text else ''}")
 
 

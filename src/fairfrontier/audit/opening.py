@@ -35,7 +35,7 @@ SHORTEST_ROW = 4
 def open_plan(request: AuditRequest, *, client: Any = None, heard: Heard | None = None) -> AuditPlan:
     """Read what a request names, whole or in parts, and plan the audit of it.
 
-    With a ``client`` of dask, rows are read in parts, by its workers. ``heard`` is told now and then how far that is.
+    With a dask ``client``, its workers read the rows in parts. ``heard`` receives progress messages.
     """
     request.check()
     if client is not None and request.read == "whole":

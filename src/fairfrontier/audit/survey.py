@@ -164,7 +164,7 @@ class _Kinds:
 
 
 def take_survey(task: SurveyTask, heard: Heard | None = None) -> Survey:
-    """Look at all rows once; ``heard`` is told now and then how far that is."""
+    """Look at all rows once; ``heard`` receives progress messages."""
     found, drawn = _Kinds(), RowSample(PLAN_ROWS, _seed(task), _join)
     progress = None if heard is None else in_words("Looking at all rows", now_and_then(heard))
     for kinds, rows in over_ranges(task, _look, progress):

@@ -51,10 +51,8 @@ def sum_rules(p, cutoffs, scales, rows, decisions, shares, influence, sums):  # 
                     chance = min(1.0, max(0.0, decisions[i] - score / scales[r]))
                     moved = decisions[i] - chance
                 else:
-                    moved, chance = decisions[i] - rows.lower[i], 0.0
-                    if score <= cutoffs[r, 2] - cutoffs[r, 0]:
-                        chance = 1.0 if score < -cutoffs[r, 0] - cutoffs[r, 2] else cutoffs[r, 1]
-                        moved -= chance * rows.spread[i]
+                    chance = _selected(score, cutoffs[r])
+                    moved = decisions[i] - rows.lower[i] - chance * rows.spread[i]
                 sum_chances += chance
                 sum_squares += chance * chance
                 if moved != 0.0:
@@ -97,6 +95,14 @@ def sum_rules(p, cutoffs, scales, rows, decisions, shares, influence, sums):  # 
                     for k in range(n_criteria):
                         disagreement[r, j, k] += noise[j] * noise[k]
                 noise[:] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _selected(score, cutoff):  # type: ignore[no-untyped-def]
+    """Return the chance with which a rule selects a score, by its cut-off: value, chance at it and width."""
+    if score > cutoff[2] - cutoff[0]:
+        return 0.0
+    return 1.0 if score < -cutoff[0] - cutoff[2] else cutoff[1]
 
 
 @njit(cache=True, nogil=True)
