@@ -26,7 +26,7 @@ FULL_STEP = 2.0
 
 
 UNSEEN = 2.0
-"""So many times what a changed unit can lose, beyond what such units gain on average, is added to standard errors."""
+"""The square of so many times what a changed unit can lose, beyond the mean of such units, is added to variances."""
 
 
 @dataclass(frozen=True, slots=True)
