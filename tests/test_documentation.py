@@ -25,6 +25,7 @@ import fairfrontier
 from fairfrontier import results
 from fairfrontier.audit import run as running
 from fairfrontier.audit import write as writing
+from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.learning.learners import PRESETS
 from fairfrontier.replication import simulation, table1
 
@@ -45,8 +46,10 @@ def test_the_code_of_a_page_runs_and_prints_what_is_shown(page, tmp_path, monkey
     # of a study of which no number is shown
     monkeypatch.setattr(simulation, "settings", quick_settings)
     monkeypatch.setattr(table1, "true_points", rough_points)
-    if page.name == "README.md":  # which shows no number of its audit either
+    if page.name == "README.md":  # which shows no number of its audit either, and presumes a table
         monkeypatch.setattr(running, "FairFrontier", quickly(n_boot=99))
+        X, y, group = make_liu_molinari(300, design="skewed", random_state=1)
+        X.assign(rating=600 + 50 * X["x2"], sex=group, repaid=y).to_csv(tmp_path / "loans.csv", index=False)
     if page.name != "tutorial.md":  # which lists the figures of its audit
         monkeypatch.setattr(writing, "_draw", lambda audit, folder: None)
     runnable = [b for b in blocks(page) if b.language in ("python", "sh", "console") and b.not_run is None]
@@ -193,13 +196,13 @@ def _importable(name):
 
 
 def test_commands_and_learners_of_the_pages_exist():
-    readme = (ROOT / "README.md").read_text()
+    python = (ROOT / "docs/in-python.md").read_text()
     makefile = (ROOT / "Makefile").read_text()
     targets = {t for page in PAGES for t in re.findall(r"(?:^|`)make ([\w-]+)", page.read_text(), re.MULTILINE)}
     assert {"demo", "test", "docs", "bench"} <= targets
     for target in targets:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"the Makefile has no {target}"
-    listed = re.search(r"Learners by name: (.*?)\. ", readme, re.DOTALL).group(1)
+    listed = re.search(r"Learners by name: (.*?)\. ", python, re.DOTALL).group(1)
     assert set(re.findall(r"`([\w-]+)`", listed)) == set(PRESETS)
     for method in re.findall(r"`ff\.(\w+)\(", "".join(page.read_text() for page in PAGES)):
         assert callable(getattr(fairfrontier.FairFrontier, method)), method

@@ -72,10 +72,10 @@ def test_compas_prints_what_the_package_finds(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_the_readme_shows_what_the_compas_example_prints(tmp_path):
+def test_the_page_shows_what_the_compas_example_prints(tmp_path):
     """The one block of the pages that the tests of the pages leave alone, as it downloads its file."""
     path = shared_path("data", "compas_two_years.csv")
-    (block,) = [block for block in blocks(ROOT / "README.md") if block.not_run]
+    (block,) = [block for block in blocks(ROOT / "docs/in-python.md") if block.not_run]
     command, _, shown = block.text.partition("\n")
     assert command == "$ python examples/compas.py"
     arguments = [sys.executable, EXAMPLES / "compas.py", "--path", path, "--out", tmp_path]
