@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 
 from ..arrays import ArrayLike, IntArray
 from ..errors import InputError
@@ -166,8 +167,10 @@ def refuse_odd_labels(column: Column, name: str, counts: IntArray | None = None)
     """
     present = np.flatnonzero(~column.missing)
     values, people = column.at(present), np.ones(len(present), dtype=np.intp) if counts is None else counts[present]
-    empty = [j for j, label in enumerate(values) if isinstance(label, str) and not label.strip()]
-    if empty:
+    texts = values[:0] if values.dtype.kind in "biuf" else pd.unique(values)
+    blank = [label for label in texts if isinstance(label, str) and not label.strip()]
+    if blank:
+        empty = np.flatnonzero(np.isin(values, blank))
         raise InputError(
             "unknown-group",
             f"{name} has {people[empty].sum():,} rows with an empty label, {shown(values[empty[0]])}. If these people "

@@ -22,7 +22,7 @@ AUC_DETERMINED = 0.99
 """From here on the group counts as nearly determined."""
 HEAVY_ATOM = 0.25
 """From this share of the weight on, rows with the same direction cast doubt on the margin condition."""
-MOST_ROWS = 500_000
+MOST_ROWS = 100_000
 """Most rows whose pairs are described; of more, as many are drawn at random."""
 AUC_ROWS = 50_000
 """Most rows used to check single covariates."""
@@ -35,7 +35,7 @@ class Diagnostics(Result):
     Attributes
     ----------
     n_obs : int
-        Number of rows described: all, or 500,000 drawn at random.
+        Number of rows described: all, or 100,000 drawn at random.
     n_directions : int
         Distinct directions of M t.
     largest_atom : float
@@ -124,7 +124,7 @@ class Diagnostics(Result):
 
     @property
     def heavy_atom(self) -> bool:
-        """Whether one direction, or the pair (0, 0), holds at least 5 percent of the weight."""
+        """Whether one direction, or the pair (0, 0), holds at least a quarter of the weight."""
         return self.largest_atom >= HEAVY_ATOM
 
     @property
