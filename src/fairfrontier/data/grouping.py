@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from ..arrays import ArrayLike, IntArray
+from ..arrays import AnyArray, ArrayLike, IntArray
 from ..errors import InputError
 from .messages import PYTHON, Interface, listed, shown
 from .reading import Column, Label, label_codes, read_column
@@ -167,10 +167,9 @@ def refuse_odd_labels(column: Column, name: str, counts: IntArray | None = None)
     """
     present = np.flatnonzero(~column.missing)
     values, people = column.at(present), np.ones(len(present), dtype=np.intp) if counts is None else counts[present]
-    texts = values[:0] if values.dtype.kind in "biuf" else pd.unique(values)
-    blank = [label for label in texts if isinstance(label, str) and not label.strip()]
+    blank = {label for label in _different(values) if isinstance(label, str) and not label.strip()}
     if blank:
-        empty = np.flatnonzero(np.isin(values, blank))
+        empty = [j for j, label in enumerate(values) if isinstance(label, str) and label in blank]
         raise InputError(
             "unknown-group",
             f"{name} has {people[empty].sum():,} rows with an empty label, {shown(values[empty[0]])}. If these people "
@@ -183,6 +182,16 @@ def refuse_odd_labels(column: Column, name: str, counts: IntArray | None = None)
             f"{name} has {len(labels):,} different numbers in {n:,} rows, such as {labels[0]:g} and "
             f"{labels[1]:g}: a quantity, and not groups. Cut it into a few classes first.",
         )
+
+
+def _different(values: AnyArray) -> AnyArray:
+    """Return each label once where labels may be text; labels such as lists, refused elsewhere, as they come."""
+    if values.dtype.kind in "biuf":
+        return values[:0]
+    try:
+        return pd.unique(values)
+    except TypeError:
+        return values
 
 
 def _as_merge(new: str, first: str, second: str, interface: Interface) -> str:
