@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from support.criteria_cases import ZERO, one_case
 
-from fairfrontier.frontier import rule_values
 from fairfrontier.frontier.criteria import LinearCriterion, criteria_rows
 from fairfrontier.frontier.fan import Aims, Kept, Ratio
 from fairfrontier.frontier.rule_values import RuleValuer, slacks
@@ -96,7 +95,8 @@ def plain_widths(aims, chosen_with, weight, decisions, folds, parts):
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("kind", AIMS)
 def test_slacks_against_plain_sums(kind, case, monkeypatch):
-    monkeypatch.setattr(rule_values, "UNSEEN", 0.0)  # what may be lost has tests of its own
+    for module in ("rule_values", "standing"):  # what may be lost has tests of its own
+        monkeypatch.setattr(f"fairfrontier.frontier.{module}.UNSEEN", 0.0)
     aims = AIMS[kind]
     rows, a, folds, (parts, t, weight, units, low, high) = drawn(3, **case)
     standing = replace(stand(rows, a, aims.widths, folds), factor=0.0)  # rules held

@@ -14,7 +14,6 @@ from support.fan_cases import (
     smallest_slack_of_cells,
 )
 
-from fairfrontier.frontier import rule_values
 from fairfrontier.frontier.criteria import risk_rows
 from fairfrontier.frontier.fan import range_fan, reference_fan
 from fairfrontier.frontier.rule_values import RuleValuer, slacks
@@ -131,7 +130,8 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("reference", [None, 0])
 def test_slacks_against_plain_sums(case, reference, monkeypatch):
-    monkeypatch.setattr(rule_values, "UNSEEN", 0.0)  # what may be lost has tests of its own
+    for module in ("rule_values", "standing"):  # what may be lost has tests of its own
+        monkeypatch.setattr(f"fairfrontier.frontier.{module}.UNSEEN", 0.0)
     n, n_groups = 60, 3
     rows, decisions, folds, (y, t, group, weight, clusters, lower, upper) = some_rows(n, n_groups, 5, **case)
     criteria = some_criteria(n_groups, "distinct")

@@ -12,7 +12,7 @@ from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.frontier.criteria import risk_rows
 from fairfrontier.frontier.dependence import SKEWED, step_factor
-from fairfrontier.frontier.rule_values import FULL_STEP, RuleValuer, changed_share, slacks, step
+from fairfrontier.frontier.rule_values import RuleValuer, changed_share, slacks, step
 from fairfrontier.inference.fan.cells import cut_cells
 from fairfrontier.inference.fan.evidence import default_refinement
 from fairfrontier.inference.fan.forms import standing_of
@@ -47,12 +47,15 @@ class Cells:
         ]
 
     def chances(self, p):
-        """Chances (3, n): decisions moved against the score, entirely at twice its root mean square."""
-        scores, total = self.scores(p), 3 * self.weight.sum()
-        scale = FULL_STEP * sqrt(sum(w * s**2 for own in scores for w, s in zip(self.weight, own, strict=True)) / total)
-        return np.array(
-            [[min(1.0, max(0.0, a - s / scale)) for s, a in zip(own, self.a, strict=True)] for own in scores]
-        )
+        """Chances (3, n): the better decision with chance |score| / largest, else that of the algorithm."""
+        scores = self.scores(p)
+        largest = max(abs(s) for own in scores for s in own)
+
+        def chance(s, a):
+            better = 0.0 if s > 0.0 else 1.0
+            return abs(s) / largest * better + (1.0 - abs(s) / largest) * a
+
+        return np.array([[chance(s, a) for s, a in zip(own, self.a, strict=True)] for own in scores])
 
     def gain(self, chances):
         """c*_g - c_g of the lottery between the repetitions."""
@@ -78,21 +81,32 @@ class Cells:
     def unseen(self, p, chances):
         """Squares of twice what a changed unit can lose beyond the mean, summed over the groups."""
         moved, found = (self.a - chances) / 3, 0.0
-        low, high = self.dl.min(), self.dl.max()
+        low, high = extremes(self.dl, self.weight, self.group)
         for g in range(len(self.sums)):
-            fewer, more = {}, {}
+            fewer, more, stake = {}, {}, {}
             for r, i in product(range(3), np.flatnonzero(self.group == g)):
                 share, unit = self.weight[i] / self.sums[g] * abs(moved[r, i]), self.units()[i]
                 side = fewer if moved[r, i] > 0.0 else more
                 side[unit] = side.get(unit, 0.0) + share
+                stake[unit] = stake.get(unit, 0.0) + share * abs(self.dl[i])
+            # a unit of average size, where those with more at stake count more
+            stakes = sum(stake.values())
+            parts = [(x * stake[unit] / stakes, -low if p[g] > 0.0 else high) for unit, x in fewer.items()]
+            parts += [(x * stake[unit] / stakes, high if p[g] > 0.0 else -low) for unit, x in more.items()]
+            worst = sum(size * loss for size, loss in parts)
             total = sum(fewer.values()) + sum(more.values())
-            # a unit of average size, where larger changes count more
-            parts = [(x, -low if p[g] > 0.0 else high) for x in fewer.values()]
-            parts += [(x, high if p[g] > 0.0 else -low) for x in more.values()]
-            worst = sum(x * x * loss for x, loss in parts) / total
-            mean = np.sign(p[g]) * self.gain(chances)[g] / total * sum(x * x for x, _ in parts) / total
+            mean = np.sign(p[g]) * self.gain(chances)[g] / total * sum(size for size, _ in parts)
             found += (2 * abs(p[g]) * max(0.0, mean + worst)) ** 2
         return found
+
+
+def extremes(values, weight, group):
+    """Smallest and largest of all values, and of values times the weight over the group's mean weight by weight."""
+    heavy = [
+        v * w / ((weight[group == g] ** 2).sum() / weight[group == g].sum())
+        for v, w, g in zip(values, weight, group, strict=True)
+    ]
+    return min(*values, *heavy), max(*values, *heavy)
 
 
 DIRECTIONS = {
@@ -130,7 +144,8 @@ def test_changes_are_counted_alike_by_sorted_rows_and_one_by_one(limited):
             own = group == g
             share = np.bincount(rows.row, rows.share)[own]
             fewer, more = share * np.maximum(moved[own], 0.0), share * np.maximum(-moved[own], 0.0)
-            expected = [(fewer + more).sum(), (fewer**2).sum(), (more**2).sum()]
+            stake = np.abs(dl[own]) * (fewer + more)
+            expected = [(fewer + more).sum(), stake.sum(), stake @ fewer, stake @ more]
             np.testing.assert_allclose(values.changed[r, g], expected, rtol=1e-10)
 
 
@@ -189,11 +204,11 @@ def test_without_a_change_of_decisions_there_is_no_gain():
 
 
 def test_steps_have_the_largest_predicted_gain_in_standard_errors():
-    """Of all changes in the direction of the scores: the gain is that of the scores, every change counts squared."""
+    """Of all changes of decisions 0 and 1: the gain is that of the scores, every change counts squared."""
     rng = np.random.default_rng(5)
     score, a = rng.normal(size=200), rng.choice([0.0, 1.0], 200)
     room = np.where(score > 0.0, a, 1.0 - a)
-    moved = np.abs(np.clip(a - score / (10.0 * np.abs(score).max()), 0.0, 1.0) - a)
+    moved = room * np.abs(score) / np.abs(score).max()
 
     def t(change):
         return np.abs(score) @ change / np.sqrt(change @ change)

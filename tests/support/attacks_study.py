@@ -20,23 +20,22 @@ from scipy.special import expit
 from sklearn.tree import DecisionTreeRegressor
 
 from fairfrontier import FairFrontier
-from fairfrontier.bootstrap.draws import DrawingContext
 from fairfrontier.data.sample import make_sample
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.frontier.criteria import risk_rows
-from fairfrontier.frontier.support import Scores, build_support_function, make_scores
+from fairfrontier.frontier.support import Scores
 from fairfrontier.inference.fan.robust import fan_test
-from fairfrontier.inference.lda.evidence import lda_evidence
 from fairfrontier.inference.lda.sequential import sequential_tests
 from fairfrontier.learning.cross_fitting import cross_fit
 from fairfrontier.learning.folds import FoldSequence, make_folds
 from support import hostile, lda_study
 from support.study_store import KEYS, run_replications
 
-N_BOOT = 199
+SMALLEST = 1 / 200
+"""No p-value is smaller."""
 N_REP = 3
 FIXED = np.empty((0, 2))
-COLUMNS = ("robust, 1", "sharp, 1", f"robust, {N_REP}", "sequential, 5", "sequential, 10")
+COLUMNS = ("robust, 1", f"robust, {N_REP}", "sequential, 5", "sequential, 10")
 """P-values of a line: with one repetition and with three, and in the proven mode with 5 and 10 folds."""
 
 
@@ -259,20 +258,11 @@ SLOW = ("factored-boosting", "auto")
 # --- tests ----------------------------------------------------------------------------------------------------
 
 
-def p_values(people, predictions, folds, seed):
-    """Robust p-values with predictions (n_rep, n, 2) out of ``folds`` (n,); sharp ones, too, of one repetition."""
-    dl, weight = 1.0 - 2.0 * people.y, np.ones(len(people.y))
-    if len(predictions) > 1:
-        t = np.concatenate(predictions)
-        rows = risk_rows(people.y, dl, t, people.group, weight, clusters=people.clusters)
-        return {"robust": fan_test(rows, people.decisions, folds, smallest=1.0 / (1 + N_BOOT)).p_value}
-    function = build_support_function(
-        make_scores(people.y, dl, predictions[0], people.group, weight, clusters=people.clusters)
-    )
-    context = DrawingContext(function, N_BOOT, np.random.SeedSequence(seed), 1)
-    losses = (people.y + people.decisions * dl)[None]
-    found = lda_evidence(context, losses, FIXED, method="sharp")[0]
-    return {"robust": found.robust_p_value, "sharp": found.p_value}
+def p_value(people, predictions, folds):
+    """Robust p-value with predictions (n_rep, n, 2) out of ``folds`` (n,)."""
+    dl, t = 1.0 - 2.0 * people.y, np.concatenate(predictions)
+    rows = risk_rows(people.y, dl, t, people.group, np.ones(len(dl)), clusters=people.clusters)
+    return fan_test(rows, people.decisions, folds, smallest=SMALLEST).p_value
 
 
 def folds_of(people, n_folds, n_rep, rng):
@@ -295,11 +285,7 @@ def one_sample(number, n, design):
         folds = folds_of(people, int(n_folds), N_REP, rng)
         z = (1.0 - 2.0 * people.y)[:, None] * (people.group[:, None] == np.arange(2))
         predictions = np.array([FAST[learner](people, z, fold) for fold in folds])
-        found = {
-            f"{kind}, {n_rep}": p
-            for n_rep in (1, N_REP)
-            for kind, p in p_values(people, predictions[:n_rep], folds[0], seed).items()
-        }
+        found = {f"robust, {n_rep}": p_value(people, predictions[:n_rep], folds[0]) for n_rep in (1, N_REP)}
     return pd.DataFrame([line | found])
 
 
@@ -307,15 +293,11 @@ def with_package(people, learner, n_folds, seed):
     """The same with a learner of the package, by its name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ff = FairFrontier(learner=learner, n_folds=n_folds, n_boot=N_BOOT, random_state=seed, groups=("r", "b"))
+        ff = FairFrontier(learner=learner, n_folds=n_folds, n_boot=199, random_state=seed, groups=("r", "b"))
         labels = np.where(people.group == 0, "r", "b")
         ff.fit(people.X, people.y.astype(int), sensitive_features=labels, clusters=people.clusters)
     t = ff.nuisance_.predictions
-    return {
-        f"{kind}, {n_rep}": p
-        for n_rep in (1, len(t))
-        for kind, p in p_values(people, t[:n_rep], ff.nuisance_.folds[0], seed).items()
-    }
+    return {f"robust, {n_rep}": p_value(people, t[:n_rep], ff.nuisance_.folds[0]) for n_rep in (1, len(t))}
 
 
 # --- power, with the proven mode beside -------------------------------------------------------------------------
@@ -330,12 +312,12 @@ def flipped(n, rng):
 def power_sample(number, n, design):
     """P-values where there is an alternative: one repetition, three, and the proven mode with 5 and 10 folds."""
     rng = np.random.default_rng([number, n, *map(ord, design)])
-    people, seed = flipped(n, rng), int(rng.integers(2**31))
+    people = flipped(n, rng)
     learner = FAST[design.split(" | ")[1]]
     z = (1.0 - 2.0 * people.y)[:, None] * (people.group[:, None] == np.arange(2))
     folds = folds_of(people, 5, N_REP, rng)
     t = np.array([learner(people, z, fold) for fold in folds])
-    found = {f"robust, {n_rep}": p_values(people, t[:n_rep], folds[0], seed)["robust"] for n_rep in (1, N_REP)}
+    found = {f"robust, {n_rep}": p_value(people, t[:n_rep], folds[0]) for n_rep in (1, N_REP)}
     for n_folds in (5, 10):
         found[f"sequential, {n_folds}"] = sequential_p_value(people, learner, n_folds, rng)
     return pd.DataFrame([dict(zip(KEYS, (number, n, design), strict=True)) | found])
@@ -360,7 +342,7 @@ def published_sample(number, n, design):
         people = People(X.to_numpy(), np.zeros(n, dtype=np.intp), sample.group, y * 1.0, decisions * 1.0)
         for n_rep in (1, N_REP):
             t = learned.predictions[:n_rep]
-            found[f"{algorithm}, {n_rep}"] = p_values(people, t, learned.folds[0], seed)["robust"]
+            found[f"{algorithm}, {n_rep}"] = p_value(people, t, learned.folds[0])
         for n_folds in (5, 10):
             found[f"{algorithm}, sequential, {n_folds}"] = sequential_p_value(people, logit, n_folds, rng)
     return pd.DataFrame([dict(zip(KEYS, (number, n, design), strict=True)) | found])

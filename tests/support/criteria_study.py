@@ -31,8 +31,8 @@ from fairfrontier.errors import FairFrontierWarning
 from fairfrontier.frontier.asked import ask_criteria, measures_of
 from fairfrontier.inference.fan.cells import Refinement, cut_cells
 from fairfrontier.inference.fan.evidence import BUDGET
-from fairfrontier.inference.fan.forms import standing_of
-from fairfrontier.inference.fan.questions import criteria_of, folds_of
+from fairfrontier.inference.fan.forms import folds_of, standing_of
+from fairfrontier.inference.fan.questions import criteria_of
 from support.study_store import KEYS, run_replications
 
 DESIGNS = ("shifted", "apart")

@@ -29,27 +29,27 @@ def sum_selected(p, stops, vectors, columns, out):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def sum_rules(p, cutoffs, scales, rows, decisions, shares, influence, sums):  # type: ignore[no-untyped-def]
+def sum_rules(p, cutoffs, steps, rows, decisions, shares, influence, sums):  # type: ignore[no-untyped-def]
     """Add up over units, for each rule, its gains x and their products with themselves, shares and influences.
 
-    A rule with a scale takes a step: it moves the algorithm's decision about a row by the score over the scale, as far
-    as 0 and 1 allow. The rows of a person are those of the repetitions: they disagree if the rule selects them with
-    different chances.
+    A rule may take a step: it replaces the algorithm's decision about a row by the better one with a chance in
+    proportion to the score. The rows of a person are those of the repetitions: they disagree if the rule selects them
+    with different chances.
     """
     gain, predicted, second, with_shares, cross, disagreement, changed = sums
     n_criteria, n_theta = p.shape[1], influence.shape[1]
     x, noise, touched = np.zeros(n_criteria), np.zeros(n_criteria), np.empty(n_criteria, dtype=np.intp)
     fewer, more = np.zeros(n_criteria), np.zeros(n_criteria)  # chances of selection taken away and given
+    stake = np.zeros(n_criteria)
     for r in range(p.shape[0]):
+        largest = _largest_score(p[r], rows) if steps else 0.0
         for u in range(rows.unit_stops.shape[0] - 1):
             n_touched, first, noisy, sum_chances, sum_squares = 0, rows.unit_stops[u], False, 0.0, 0.0
             for i in range(rows.unit_stops[u], rows.unit_stops[u + 1]):
-                score = 0.0
-                for j in range(n_criteria):
-                    score += p[r, j] * rows.vectors[i, j]
-                if scales[r] > 0.0:
-                    chance = min(1.0, max(0.0, decisions[i] - score / scales[r]))
-                    moved = decisions[i] - chance
+                score = _score(p[r], rows, i)
+                if steps:
+                    moved = score / largest * (decisions[i] if score > 0.0 else 1.0 - decisions[i])
+                    chance = decisions[i] - moved
                 else:
                     chance = _selected(score, cutoffs[r])
                     moved = decisions[i] - rows.lower[i] - chance * rows.spread[i]
@@ -66,8 +66,9 @@ def sum_rules(p, cutoffs, scales, rows, decisions, shares, influence, sums):  # 
                         if not known:
                             touched[n_touched] = j
                             n_touched += 1
-                            x[j], fewer[j], more[j] = 0.0, 0.0, 0.0
+                            x[j], fewer[j], more[j], stake[j] = 0.0, 0.0, 0.0, 0.0
                         x[j] += rows.change[e] * moved
+                        stake[j] += abs(rows.change[e] * moved)
                         fewer[j] += rows.share[e] * max(moved, 0.0)
                         more[j] += rows.share[e] * max(-moved, 0.0)
                 if i + 1 == rows.unit_stops[u + 1] or rows.row[i + 1] != rows.row[i]:
@@ -82,8 +83,9 @@ def sum_rules(p, cutoffs, scales, rows, decisions, shares, influence, sums):  # 
                 j = touched[k]
                 gain[r, j] += x[j]
                 changed[r, j, 0] += fewer[j] + more[j]
-                changed[r, j, 1] += fewer[j] * fewer[j]
-                changed[r, j, 2] += more[j] * more[j]
+                changed[r, j, 1] += stake[j]
+                changed[r, j, 2] += stake[j] * fewer[j]
+                changed[r, j, 3] += stake[j] * more[j]
                 for other in range(n_touched):
                     second[r, j, touched[other]] += x[j] * x[touched[other]]
                 for c in range(n_criteria):
@@ -95,6 +97,25 @@ def sum_rules(p, cutoffs, scales, rows, decisions, shares, influence, sums):  # 
                     for k in range(n_criteria):
                         disagreement[r, j, k] += noise[j] * noise[k]
                 noise[:] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _score(p, rows, i):  # type: ignore[no-untyped-def]
+    """Return the predicted change of p'c by selecting row i."""
+    score = 0.0
+    for j in range(p.shape[0]):
+        score += p[j] * rows.vectors[i, j]
+    return score
+
+
+@njit(cache=True, nogil=True)
+def _largest_score(p, rows):  # type: ignore[no-untyped-def]
+    """Return the size of the largest score of all rows that count, 1 if all scores are 0."""
+    largest = 0.0
+    for i in range(rows.vectors.shape[0]):
+        if rows.mass[i] > 0.0:
+            largest = max(largest, abs(_score(p, rows, i)))
+    return largest if largest > 0.0 else 1.0
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,10 @@
 """What rules gain over an algorithm in all criteria, and their slacks at the corners of the fan, with covariances.
 
-A rule may take a *step* from the algorithm: it moves its decision about each row against the score p'vector(x) and in
-proportion to it, as far as 0 and 1 allow. Of all changes in the direction of the scores this one has the largest
-predicted gain in standard errors, up to what 0 and 1 cut off: where predictions say little, little is changed.
+A rule may take a *step* from the algorithm: it replaces the algorithm's decision about each row by the better one with
+a chance in proportion to the score p'vector(x), which is 1 for the largest score of all. Among changes by such chances
+of decisions that are 0 or 1 this one has the largest predicted gain in standard errors: where predictions say little,
+little is changed. Nothing is cut off, so that the change is proportional to the score at every row; a rule that moved
+decisions as far as 0 and 1 allow would jump from one side to the other with the sign of what is noise.
 """
 
 from __future__ import annotations
@@ -19,14 +21,7 @@ from ..arrays import FloatArray, IntArray
 from .criteria import CriteriaRows
 from .criteria_kernels import sum_rules, sum_selected
 from .fan import Fan
-from .standing import Standing, rounding
-
-FULL_STEP = 2.0
-"""A step changes a decision entirely if the score is at least so many times the root mean square of all scores."""
-
-
-UNSEEN = 2.0
-"""The square of so many times what a changed unit can lose, beyond the mean of such units, is added to variances."""
+from .standing import UNSEEN, Standing, rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +32,9 @@ class RuleValues:
     takes a step towards that;
     ``gain`` (R, J): c* - c, estimated; ``predicted`` (R, J): the same by the predictions alone; ``covariance``
     (R, J, J) of the gains with rules held and ``cross`` (R, J, J + V) with theta; ``added`` (R, J, J): what the
-    dependence between folds adds to the covariance. ``changed`` (R, J, 3): how much the decisions change, and the sums
-    over units of squared chances of selection that are taken away and that are given.
+    dependence between folds adds to the covariance. ``changed`` (R, J, 4): how much decisions change, the sizes of the
+    units' gains and losses summed up, and these times the unit's chances of selection that are taken away, and that are
+    given.
     """
 
     directions: FloatArray
@@ -85,7 +81,7 @@ class _Sums(NamedTuple):
     def zeros(cls, n_rules: int, n_criteria: int, n_theta: int) -> _Sums:
         """Return sums of nothing."""
         square = (n_criteria,) * 2
-        widths = [(n_criteria,), (n_criteria,), square, square, (n_criteria, n_theta), square, (n_criteria, 3)]
+        widths = [(n_criteria,), (n_criteria,), square, square, (n_criteria, n_theta), square, (n_criteria, 4)]
         return cls(*(np.zeros((n_rules, *width)) for width in widths))
 
     def part(self, rules: slice) -> _Sums:
@@ -105,7 +101,6 @@ class RuleValuer:
         self.rows, self.standing, self.n_jobs, self.steps = rows, standing, n_jobs, steps
         simple = rows.alone and not np.isfinite(rows.capacity) and not steps
         self._alone = _rows_alone(rows, standing) if simple else None
-        self._moments = score_moments(rows) if steps else None
         shares = standing.shares
         self._products = shares.T @ shares, shares.T @ standing.influence
 
@@ -136,27 +131,16 @@ class RuleValuer:
         if self._alone is not None:
             self._alone.add(p, sums)
         else:
-            s, scales = self.standing, np.zeros(len(p)) if self._moments is None else step_scales(self._moments, p)
-            sum_rules(p, self.rows.cutoffs(p), scales, self.rows, s.decisions, s.shares, s.influence, sums)
-
-
-def score_moments(rows: CriteriaRows) -> FloatArray:
-    """Means (J, J) of the products of the predicted changes, so that p'Mp is the mean of the squared scores."""
-    moments: FloatArray = (rows.mass * rows.vectors.T) @ rows.vectors / rows.mass.sum()
-    return moments
-
-
-def step_scales(moments: FloatArray, directions: FloatArray) -> FloatArray:
-    """Scores (R,) from which on the steps of ``directions`` (R, J) change decisions entirely; 1 if all scores are 0."""
-    squares = np.einsum("rj,jk,rk->r", directions, moments, directions)
-    scales: FloatArray = FULL_STEP * np.sqrt(np.maximum(squares, 0.0))
-    return np.where(scales > 0.0, scales, 1.0)
+            s = self.standing
+            sum_rules(p, self.rows.cutoffs(p), self.steps, self.rows, s.decisions, s.shares, s.influence, sums)
 
 
 def step(rows: CriteriaRows, standing: Standing, p: FloatArray) -> FloatArray:
     """Chances (n,) of selection after the step of one direction p (J,)."""
-    moved = rows.vectors @ p / step_scales(score_moments(rows), p[None])
-    chances: FloatArray = np.clip(standing.decisions - moved, 0.0, 1.0)
+    score = rows.vectors @ p
+    largest = np.abs(score[rows.mass > 0.0]).max(initial=0.0)
+    room = np.where(score > 0.0, standing.decisions, 1.0 - standing.decisions)
+    chances: FloatArray = standing.decisions - score / (largest if largest > 0.0 else 1.0) * room
     return chances
 
 
@@ -171,8 +155,8 @@ class _RowsAlone:
 
     A rule's chance of selection is d_i or d_i - spread_i below the algorithm's, so every sum is that of a column over
     all rows plus that of another over the selected ones. Columns: the gain, its square, its products with the share
-    and with the influences on the own criterion and on the widths, what is changed, and the predicted gains in all
-    criteria.
+    and with the influences on the own criterion and on the widths, what is changed (four columns, as in
+    `RuleValues`), and the predicted gains in all criteria.
     """
 
     stops: IntArray
@@ -191,8 +175,8 @@ class _RowsAlone:
         sums.second[:, own, own] += found[:, :, 1]
         sums.with_shares[:, own, own] += found[:, :, 2]
         sums.cross[:, own, own] += found[:, :, 3]
-        sums.cross[:, :, n:] += found[:, :, 4 : -n - 3]
-        sums.changed[:] += found[:, :, -n - 3 : -n]
+        sums.cross[:, :, n:] += found[:, :, 4 : -n - 4]
+        sums.changed[:] += found[:, :, -n - 4 : -n]
         sums.predicted[:] += found[:, :, -n:].sum(axis=1)
 
 
@@ -206,7 +190,8 @@ def _rows_alone(rows: CriteriaRows, standing: Standing) -> _RowsAlone:
 
     def columns(moved: FloatArray) -> FloatArray:
         gain, less, more = change * moved, np.maximum(moved, 0.0), np.maximum(-moved, 0.0)
-        own = [along[0] * (less + more), (along[0] * less) ** 2, (along[0] * more) ** 2]
+        stake = np.abs(gain)
+        own = [along[0] * (less + more), stake, stake * along[0] * less, stake * along[0] * more]
         return np.column_stack([gain, gain**2, *(gain * x for x in along), *own, *(predicted * moved)])
 
     stops, at_lower = np.searchsorted(which, np.arange(n + 1)), columns(d)
@@ -247,7 +232,7 @@ def slacks(
     variance = (
         np.einsum("...j,...jk,...k->...", p, (values.covariance + values.added)[rules], p, optimize=True)
         + 2.0 * np.einsum("...j,...jv,...v->...", p, values.cross[rules], q, optimize=True)
-        + np.einsum("...v,vw,...w->...", q, standing.covariance, q, optimize=True)
+        + np.einsum("...v,vw,...w->...", q, standing.covariance + standing.unseen, q, optimize=True)
         + np.square(UNSEEN * _losses(p, gain, values.changed[rules], standing.extremes)).sum(axis=-1)
     )
     return Slacks(value, np.sqrt(np.maximum(variance, 0.0)), rounding(standing, p, q))
@@ -257,13 +242,14 @@ def _losses(p: FloatArray, gain: FloatArray, changed: FloatArray, extremes: Floa
     """What a changed unit, as large as they are on average, can lose beyond the mean: (..., J), never below 0.
 
     If few are changed, losses that are rare may not be among them, and the variance of those that are is too small.
-    Averages are by what is changed; ``extremes`` (J, 2) are the smallest and largest change of a unit by selection.
+    Averages are by what is gained and lost, so that many people with little at stake do not hide the few who matter;
+    ``extremes`` (J, 2) are the smallest and largest change of a unit by selection.
     """
-    total, fewer, more = changed[..., 0], changed[..., 1], changed[..., 2]
+    total, stakes, fewer, more = (changed[..., k] for k in range(4))
     low, high = np.where(p > 0.0, -extremes[:, 0], extremes[:, 1]), np.where(p > 0.0, extremes[:, 1], -extremes[:, 0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.sign(p) * gain * (fewer + more) / total**2
-        lost = np.where(total > 0.0, mean + (fewer * low + more * high) / total, 0.0)
+        mean = np.sign(p) * gain / total * (fewer + more) / stakes
+        lost = np.where(stakes > 0.0, mean + (fewer * low + more * high) / stakes, 0.0)
     found: FloatArray = np.abs(p) * np.maximum(lost, 0.0)
     return found
 

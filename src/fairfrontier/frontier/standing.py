@@ -14,6 +14,9 @@ from .criteria import STILL, CriteriaRows
 from .dependence import disagreement_factor, step_factor
 from .fan import Ratio, Width
 
+UNSEEN = 2.0
+"""The square of so many times what a unit can lose beyond the mean, perhaps unseen so far, is added to variances."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -22,7 +25,8 @@ class Standing:
     ``decisions`` (n,) in the order of the rows; ``influence`` (m, J + V) of the units on theta, ``covariance`` of
     theta; ``shares`` (m, J) of the units in the criteria; ``sizes`` (J,) of what is summed up in each criterion, by
     which rounding is recognised; ``extremes`` (J, 2): the smallest and the largest change of a criterion by selecting a
-    row, as a whole. ``factor``: the variance of a rule's value that is missing for each unit of
+    row, as a whole; ``unseen`` (J + V, J + V): what is added to the covariance of theta for rare values that no row may
+    have. ``factor``: the variance of a rule's value that is missing for each unit of
     disagreement between the repetitions of the cross-fitting, ``step_factor`` that of a step's (see `dependence`); 0
     without any.
     """
@@ -34,6 +38,7 @@ class Standing:
     shares: FloatArray
     sizes: FloatArray
     extremes: FloatArray
+    unseen: FloatArray
     factor: float = 0.0
     step_factor: float = 0.0
 
@@ -58,24 +63,38 @@ def stand(
     value = rows.values(a)
     criteria = rows.by_criterion(value)
     influence = rows.by_unit(value - rows.share * criteria[rows.which])
-    estimates, own = _estimate_widths(rows, value, widths, folds[rows.row])
+    estimates, own, slopes = _estimate_widths(rows, value, widths, folds[rows.row])
     both = np.hstack([influence, own])
     theta = np.concatenate([criteria, estimates])
     n_folds, n_rep = len(np.unique(folds)), len(rows.row) // len(folds)
     factors = (disagreement_factor(n_folds), step_factor(n_folds, n_rep)) if n_rep > 1 else (0.0, 0.0)
     sizes = rows.by_criterion(np.abs(rows.base) + np.abs(rows.change))
-    return Standing(a, theta, both, both.T @ both, rows.by_unit(rows.share), sizes, _extremes(rows, kinds), *factors)
+    shares, extremes = rows.by_unit(rows.share), _extremes(rows, rows.change, kinds)
+    # a person who is as heavy as they are on average and has the rarest value of all moves criterion j by this
+    ends = rows.base, rows.base + rows.change
+    least = _extremes(rows, np.minimum(*ends), kinds)[:, 0]
+    most = _extremes(rows, np.maximum(*ends), kinds)[:, 1]
+    moved = UNSEEN * np.square(shares).sum(axis=0) * np.maximum(most - criteria, criteria - least)
+    turned = np.vstack([np.eye(len(criteria)), slopes]) * np.nan_to_num(moved)
+    return Standing(a, theta, both, both.T @ both, shares, sizes, extremes, turned @ turned.T, *factors)
 
 
-def _extremes(rows: CriteriaRows, kinds: Sequence[Sequence[int]]) -> FloatArray:
-    """The smallest and the largest change (J, 2) of each criterion by selecting a row, if it were the only one."""
+def _extremes(rows: CriteriaRows, values: FloatArray, kinds: Sequence[Sequence[int]]) -> FloatArray:
+    """The smallest and the largest value (J, 2) of each criterion, of which ``values`` (E,) are the entries' parts.
+
+    If people have unequal weights, the largest value may belong to a heavy one: values are also taken times the weight,
+    relative to that of people who count in the same criterion, on average by weight.
+    """
     found, counts = np.zeros((rows.n_criteria, 2)), rows.share > 0.0
-    change, which = rows.change[counts] / rows.share[counts], rows.which[counts]
-    for j in np.unique(which):
-        found[j] = change[which == j].min(), change[which == j].max()
-    for kind in kinds:
-        if kind:
-            found[list(kind)] = found[list(kind), 0].min(), found[list(kind), 1].max()
+    which, share = rows.which[counts], rows.share[counts]
+    value = values[counts] / share
+    heavy = value * share / np.bincount(which, share**2, rows.n_criteria)[which]
+    alone = [[int(j)] for j in np.unique(which) if not any(j in kind for kind in kinds)]
+    for kind in [*kinds, *alone]:
+        on = np.isin(which, list(kind))
+        if on.any():
+            both = value[on], heavy[on]
+            found[list(kind)] = min(x.min() for x in both), max(x.max() for x in both)
     return found
 
 
@@ -104,8 +123,8 @@ class _FoldMeans(NamedTuple):
 
 def _estimate_widths(
     rows: CriteriaRows, value: FloatArray, widths: Sequence[Width], folds: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Widths (V,), each from the criteria that each fold's others choose, and influences (m, V)."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Widths (V,), each from the criteria that each fold's others choose, influences (m, V), and slopes (V, J)."""
     n, at = rows.n_criteria, rows.entry_rows
     names, code = np.unique(folds, return_inverse=True)
     place = code[at] * n + rows.which
@@ -117,15 +136,17 @@ def _estimate_widths(
     size = np.bincount(code, rows.mass, minlength=len(names)).astype(np.float64)
     means = _FoldMeans(mean, other, size)
     estimates, influences = np.zeros(len(widths)), np.zeros((len(rows.unit_stops) - 1, len(widths)))
+    slopes = np.zeros((len(widths), n))
     for v, width in enumerate(widths):
         if not isinstance(width, tuple):
             estimates[v] = width
             continue
         estimates[v], slope = _ratio(means, width) if isinstance(width, Ratio) else _largest(means, width)
+        slopes[v] = slope.sum(axis=0)
         scaled = np.divide(slope, parts, out=np.zeros_like(slope), where=parts > 0.0).ravel()[place]
         centred = scaled * (value - rows.share * np.nan_to_num(mean).ravel()[place])
         influences[:, v] = rows.by_unit(centred).sum(axis=1)
-    return estimates, influences
+    return estimates, influences, slopes
 
 
 def _largest(means: _FoldMeans, pairs: Sequence[tuple[int, int]]) -> tuple[float, FloatArray]:

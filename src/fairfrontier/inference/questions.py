@@ -28,6 +28,7 @@ from .distance.estimates import Fairest, fairest_evidence
 from .distance.metrics import MetricLike, read_metric
 from .distance.result import DistanceInterval, DistanceIntervals, FairestPoint
 from .estimates import frontier, pareto_frontier, points_table
+from .fan.forms import folds_of
 from .fan.robust import fan_test
 from .group_skew import GroupSkewTest, group_skew_test
 from .group_skew import Method as SkewMethod
@@ -94,8 +95,8 @@ def lda_tests(
         evidence = aware_evidence(fit, algorithms, evidence, capacity)
     if fit.sequence is not None:
         evidence = _in_sequence(fit, algorithms, evidence, method, capacity)
-    elif takes_steps(fit, capacity):
-        evidence = _with_steps(fit, algorithms, evidence, method)
+    elif not fit.rules.sees_group and not fit.compressed:
+        evidence = _over_the_fan(fit, algorithms, evidence, method, capacity)
     rates: list[FloatArray | None] = [fit.group_means(a) for a in algorithms.decisions]
     rates += [None] * len(algorithms.fixed)
     return judge(
@@ -150,17 +151,12 @@ def _in_sequence(
     return [with_normal_test(own, test, method) for own, test in zip(found, tests, strict=True)]
 
 
-def takes_steps(fit: Fit, capacity: float | None = None) -> bool:
-    """Whether the rules of the robust test take steps from an algorithm's decisions; see `fan.cells`."""
-    limited = (capacity is not None and capacity < 1.0) or fit.bounded or fit.compressed
-    return fit.n_rep > 1 and not limited and not fit.rules.sees_group and fit.sequence is None
-
-
-def _with_steps(fit: Fit, algorithms: Algorithms, found: list[Evidence], method: Method) -> list[Evidence]:
-    """Put the test with steps in the place of the robust one, for algorithms that have decisions."""
-    assert fit.nuisance.folds is not None
+def _over_the_fan(
+    fit: Fit, algorithms: Algorithms, found: list[Evidence], method: Method, capacity: float | None
+) -> list[Evidence]:
+    """Put the robust test over the fan in the place of the draws, for algorithms that have decisions."""
     rows = predicted(fit.sample, fit.row_losses, fit.nuisance.predictions, fit.bounds, rules=fit.rules).rows
-    folds, smallest = np.asarray(fit.nuisance.folds[0]), 1.0 / (1 + fit.options.n_boot)
+    rows, folds, smallest = rows.within(capacity), folds_of(fit), 1.0 / (1 + fit.options.n_boot)
     tests = [fan_test(rows, a, folds, smallest=smallest, n_jobs=fit.options.n_jobs) for a in algorithms.decisions]
     own = [with_normal_test(one, test, method) for one, test in zip(found, tests, strict=False)]
     return [

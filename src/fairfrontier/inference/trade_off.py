@@ -22,8 +22,8 @@ from ..frontier.standing import stand
 from ..frontier.support import Arcs
 from ..frontier.trade_off import PROJECTION, make_trade_off
 from .bands import deepest_point
-from .fan.forms import criteria_forms, square_root
-from .fan.questions import criteria_of, folds_of
+from .fan.forms import criteria_forms, folds_of, square_root
+from .fan.questions import criteria_of
 
 DIRECTIONS = 240
 """Directions on which the supremum over all directions is taken."""

@@ -21,9 +21,8 @@ from ..frontier.attainable import Attainable
 from ..frontier.capacity import cap
 from ..frontier.sets import configuration, frontier_angles
 from ..frontier.support import group_means
-from ..inference.fan.forms import standing_of
+from ..inference.fan.forms import folds_of, standing_of
 from ..inference.fan.menu import group_menu, menu_of, menu_weights
-from ..inference.fan.questions import folds_of
 from ..inference.fan.result import JointLDATest
 from ..inference.fan.witness import JointWitness
 from ..inference.lda.answer import LDAAnswer

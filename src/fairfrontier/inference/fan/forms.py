@@ -5,12 +5,29 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
+from ...fit import Fit
 from ...frontier.criteria import STILL, CriteriaRows
 from ...frontier.fan import Aims, Fan, by_group
 from ...frontier.standing import Standing, stand
 
 BLOCK = 2_000_000
 """Numbers held at a time."""
+N_FOLDS = 5
+"""Folds by which widths are estimated where the predictions come from outside."""
+
+
+def folds_of(fit: Fit) -> IntArray:
+    """Folds of the people; predictions from outside have none, so rows are dealt to some, or clusters."""
+    if fit.nuisance.folds is not None:
+        return np.asarray(fit.nuisance.folds[0])
+    s = fit.sample
+    rng = np.random.default_rng(fit.seeds.learning)
+    if s.clusters is not None:
+        return np.asarray((rng.permutation(int(s.clusters.max()) + 1) % N_FOLDS)[s.clusters])
+    folds = np.empty(s.n_obs, dtype=np.intp)
+    for rows in s.rows_by_group:
+        folds[rng.permutation(rows)] = np.arange(len(rows)) % N_FOLDS
+    return folds
 
 
 def standing_of(

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from ...arrays import FloatArray, IntArray
+from ...arrays import FloatArray
 from ...data.algorithms import Algorithms
 from ...data.checks import check_capacity
 from ...data.criteria import MOST_BY_GROUP
@@ -21,12 +21,11 @@ from ...frontier.fan import Aims, by_group
 from ..aware.joint import aware_joint_evidence
 from ..questions import warn_above, warn_of_few_draws
 from .evidence import joint_evidence
+from .forms import folds_of
 from .result import JointLDATests, judge_jointly
 
 FEW = 5
 """People at least of either decision, as usual where rates are taken to be normally distributed."""
-N_FOLDS = 5
-"""Folds by which widths are estimated where the predictions come from outside."""
 
 
 def joint_lda_tests(
@@ -142,17 +141,3 @@ def _check_rates(fit: Fit, rows: CriteriaRows, aims: Aims, algorithms: Algorithm
                     SmallSampleWarning,
                     stacklevel=4,
                 )
-
-
-def folds_of(fit: Fit) -> IntArray:
-    """Folds of the people; predictions from outside have none, so rows are dealt to some, or clusters."""
-    if fit.nuisance.folds is not None:
-        return np.asarray(fit.nuisance.folds[0])
-    s = fit.sample
-    rng = np.random.default_rng(fit.seeds.learning)
-    if s.clusters is not None:
-        return np.asarray((rng.permutation(int(s.clusters.max()) + 1) % N_FOLDS)[s.clusters])
-    folds = np.empty(s.n_obs, dtype=np.intp)
-    for rows in s.rows_by_group:
-        folds[rng.permutation(rows)] = np.arange(len(rows)) % N_FOLDS
-    return folds

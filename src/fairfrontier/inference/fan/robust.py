@@ -19,13 +19,13 @@ from .forms import standing_of
 class FanTest:
     """Statistic of the test, the direction (2,) at which it is smallest, and its p-value.
 
-    ``share_changed``: the share of all decisions that the rule which decides the test changes.
+    ``share_changed``: if rules take steps, the share of all decisions that the step which decides the test changes.
     """
 
     statistic: float
     direction: FloatArray
     p_value: float
-    share_changed: float
+    share_changed: float | None
 
 
 def fan_test(
@@ -40,6 +40,5 @@ def fan_test(
     weakest = cells.weakest()
     t = float(np.clip(weakest.t, -LARGE, LARGE))
     direction: FloatArray = -weakest.weights / np.hypot(*weakest.weights)
-    chances = step(rows, standing, weakest.rule) if cells.steps else rows.chances(weakest.rule)
-    changed = changed_share(rows, standing, chances)
+    changed = changed_share(rows, standing, step(rows, standing, weakest.rule)) if cells.steps else None
     return FanTest(t, direction, max(float(ndtr(-t)), smallest), changed)
