@@ -1,5 +1,6 @@
 """Gradient boosting of small trees: a classifier and a regressor that can be fitted on, tree by tree."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -136,7 +137,8 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
         max_leaf_nodes: int = 4,
         min_samples_leaf: int = 20,
         l2_regularization: float = 1.0,
-        categorical_features: Any = (),
+        *,
+        categorical_features: Sequence[int] = (),
         warm_start: bool = False,
     ) -> None:
         self.max_iter = max_iter
