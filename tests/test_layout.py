@@ -133,3 +133,104 @@ def test_what_is_no_reach_for_a_private_name():
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix())
 def test_no_module_reaches_for_the_private_names_of_another(path):
     assert list(reaching(path.read_text(encoding="utf-8"))) == []
+
+
+MOST_BRANCHES, MOST_LINES, MOST_POSITIONAL = 15, 60, 6
+LONG_FOR_ITS_OPTIONS = {"estimator.py: FairFrontier.__init__"}
+"""Constructors that keep one option a line, as scikit-learn asks for, and do nothing else."""
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions(node, where=""):
+    """All functions below a node, also those within others, with their names."""
+    for child in ast.iter_child_nodes(node):
+        name = f"{where}{child.name}" if isinstance(child, FUNCTIONS | ast.ClassDef) else where
+        if isinstance(child, FUNCTIONS):
+            yield name, child
+        yield from functions(child, f"{name}." if name != where else where)
+
+
+def complexity(function):
+    """One, and one more for every way in which a function may branch; functions within it count on their own."""
+    return 1 + sum(branches(node) for node in own_nodes(function))
+
+
+def own_nodes(node):
+    """All nodes below one, without those of functions within."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, FUNCTIONS):
+            yield child
+            yield from own_nodes(child)
+
+
+def branches(node):
+    match node:
+        case ast.If() | ast.IfExp() | ast.ExceptHandler() | ast.Assert():
+            return 1
+        case ast.For(orelse=other) | ast.AsyncFor(orelse=other) | ast.While(orelse=other):
+            return 1 + bool(other)
+        case ast.Try(orelse=other):
+            return int(bool(other))
+        case ast.BoolOp(values=values):
+            return len(values) - 1
+        case ast.comprehension(ifs=conditions):
+            return 1 + len(conditions)
+        case ast.Match(cases=cases):
+            return sum(not isinstance(case.pattern, ast.MatchAs) or case.pattern.pattern is not None for case in cases)
+    return 0
+
+
+def code_lines(function, lines):
+    """Lines of a function without its docstring, blank lines and comments."""
+    first = function.body[0]
+    doc = range(first.lineno, first.end_lineno + 1) if ast.get_docstring(function) is not None else range(0)
+    own = [lines[at - 1].strip() for at in range(function.lineno, function.end_lineno + 1) if at not in doc]
+    return sum(line != "" and not line.startswith("#") for line in own)
+
+
+def positional(function):
+    names = [argument.arg for argument in function.args.posonlyargs + function.args.args]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def compiled_or_command(function):
+    return any("njit" in ast.unparse(each) or ".command" in ast.unparse(each) for each in function.decorator_list)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return 1", 1),
+        ("if a:\n  b\nelif c:\n  d\nelse:\n  e", 3),
+        ("return 1 if a else 2", 2),
+        ("return a and b or c", 3),
+        ("for i in a:\n  b\nelse:\n  c", 3),
+        ("while a:\n  b", 2),
+        ("with a:\n  b", 1),
+        ("try:\n  a\nexcept E:\n  b\nexcept F:\n  c\nelse:\n  d\nfinally:\n  e", 4),
+        ("assert a", 2),
+        ("return [i for i in a for j in i if j if i]", 5),
+        ("match a:\n  case 1:\n    b\n  case 2:\n    c\n  case _:\n    d", 3),
+        ("return sorted(a, key=lambda i: i or b)", 2),
+        ("def g():\n  return 1 if a else 2\nreturn g", 1),
+    ],
+)
+def test_every_branch_is_counted(body, expected):
+    function = ast.parse("def f():\n" + "\n".join(f"  {line}" for line in body.splitlines())).body[0]
+    assert complexity(function) == expected
+
+
+def test_lines_and_parameters_are_counted():
+    code = 'class A:\n  def f(self, a, /, b, *, c):\n    """Say.\n\n    More.\n    """\n\n    # why\n    return a\n'
+    [(name, function)] = functions(ast.parse(code))
+    assert (name, code_lines(function, code.splitlines()), positional(function)) == ("A.f", 2, 2)
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_functions_are_short_and_simple(path):
+    code = path.read_text(encoding="utf-8")
+    for name, function in functions(ast.parse(code)):
+        where = f"{path.relative_to(SOURCE).as_posix()}: {name}"
+        assert complexity(function) <= MOST_BRANCHES, where
+        assert code_lines(function, code.splitlines()) <= MOST_LINES or where in LONG_FOR_ITS_OPTIONS, where
+        assert positional(function) <= MOST_POSITIONAL or compiled_or_command(function), where

@@ -326,9 +326,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         ``external_nuisance`` (two of them). The rows are then read twice: ``learn_rows`` of them are learned from, and
         all are predicted out of fold and counted as with ``compress=True``. What needs the rows says so.
         """
-        check_alpha(self.alpha)
-        check_n_jobs(self.n_jobs)
-        check_refits(self.bias_correction, self.n_refits)
+        self._check_options()
         loss = get_loss(self.loss)
         learner = read_learner(self.learner, self.learner_params)
         rules = read_rules(self.rules)
@@ -339,14 +337,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             source = rows_in_parts(X) if client is None else on_cluster(rows_in_parts(X), client)
             roles = read_roles(source, y, sensitive_features, algorithms=algorithms, features=features, **named)
             return self._fit_in_parts(source, roles, loss, learner, client)
-        if any(given is not None for given in (algorithms, features, client)):
-            raise InputError(
-                "bad-option",
-                "`algorithms`, `features` and `client` are for rows read in parts, where y names a column, too. "
-                "Give decisions to the questions, such as test_lda(decisions), and covariates as X.",
-            )
-        if X is None and external_nuisance is None:
-            raise InputError("bad-features", "X is needed to learn from; it may be None only with `external_nuisance`.")
+        _check_in_memory((algorithms, features, client), learnable=X is not None or external_nuisance is not None)
         sample = make_sample(
             X,
             y,
@@ -364,13 +355,12 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         sample = keep_copies_together(sample, self.copies)
         if sample.X is not None:
             warn_of_suspects(sample.X, sample.y, sample.group, len(sample.groups))
+        how = replace(self._learning(external_nuisance is not None), folds=aligned(self.folds, sample.index, "folds"))
         learned = learn(
             sample,
             loss,
             learner,
-            how=replace(
-                self._learning(external_nuisance is not None), folds=aligned(self.folds, sample.index, "folds")
-            ),
+            how=how,
             options=self._options(),
             seeds=Seeds.of(self.random_state),
             bounds=read_bounds(lower, upper, sample),
@@ -380,6 +370,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         )
         outcomes = read_column(aligned(y, sample.index, "y"), "y")
         return self._keep(learned, outcome_labels(outcomes.at(sample.rows), self.positive))
+
+    def _check_options(self) -> None:
+        check_alpha(self.alpha)
+        check_n_jobs(self.n_jobs)
+        check_refits(self.bias_correction, self.n_refits)
 
     def _check_in_parts(self, given: Mapping[str, object], rules: RuleClass, criteria: Criteria) -> None:
         """Refuse what does not go with rows that are read in parts."""
@@ -1362,6 +1357,18 @@ class Pairs(Mapping[tuple[Label, Label], FairFrontier]):
         return adjust_pairs(
             {pair: questions.lda_tests(self[pair].fit_, own, alpha=alpha) for pair, own in asked.items()}
         )
+
+
+def _check_in_memory(for_parts: tuple[object, ...], *, learnable: bool) -> None:
+    """Refuse what is only for rows that are read in parts, and rows without anything to learn from."""
+    if any(given is not None for given in for_parts):
+        raise InputError(
+            "bad-option",
+            "`algorithms`, `features` and `client` are for rows read in parts, where y names a column, too. "
+            "Give decisions to the questions, such as test_lda(decisions), and covariates as X.",
+        )
+    if not learnable:
+        raise InputError("bad-features", "X is needed to learn from; it may be None only with `external_nuisance`.")
 
 
 def _by_name(decisions: Decisions | None) -> dict[str, ArrayLike]:

@@ -385,25 +385,15 @@ def learn(
     else:
         nuisance = _from_outside(sample, rows, external, how, seeds, rules, chances=other is not None)
     if other is not None and measures is not None:
+        predict, chances = None if external is not None else again, nuisance.group_probabilities
         asked = ask_criteria(
-            other,
-            sample,
-            rows,
-            nuisance.predictions,
-            measures=measures,
-            group=nuisance.group_probabilities,
-            predict=None if external is not None else again,
+            other, sample, rows, nuisance.predictions, measures=measures, group=chances, predict=predict
         )
     if how.sequential and nuisance.folds is not None:
         sequence = sequence_of(sample, nuisance.folds[0])
         tested = np.flatnonzero(nuisance.folds[0] > n_learning_folds(int(nuisance.folds.max())))
         sample, rows, bounds = sample.without_learning(tested), rows.take(tested), bounds.take(tested)
-        nuisance = replace(
-            nuisance,
-            predictions=nuisance.predictions[:, tested],
-            folds=nuisance.folds[:, tested],
-            within=None if nuisance.within is None else nuisance.within[:, tested],
-        )
+        nuisance = _of_some(nuisance, nuisance.folds, tested)
     plane, compressed = None, _compressed(sample, how)
     if len(sample.groups) == 2:
         function = attainable(sample, rows, nuisance.predictions, bounds, rules, rounded=compressed)
@@ -428,6 +418,16 @@ def learn(
         compressed=compressed,
     )
     return _diagnosed(unseen)
+
+
+def _of_some(nuisance: Nuisance, folds: IntArray, rows: IntArray) -> Nuisance:
+    """Return predictions and folds of some of the rows."""
+    return replace(
+        nuisance,
+        predictions=nuisance.predictions[:, rows],
+        folds=folds[:, rows],
+        within=None if nuisance.within is None else nuisance.within[:, rows],
+    )
 
 
 def _compressed(sample: Sample, how: Learning) -> bool:

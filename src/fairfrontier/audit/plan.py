@@ -157,30 +157,36 @@ class AuditPlan:
         return floats + ([str(self.request.score)] if with_score and self.request.score is not None else [])
 
     def _used(self) -> list[str]:
-        inputs, categories = self.inputs, self.account.categories
+        """Say what is used: columns by their roles, groups, covariates, and what is asked with which learner."""
         sizes = [f"{label} {size:,}" for label, size in self.sizes.items()]
-        shares = rates_of(inputs) if self.parts is None else self.parts.rates
+        shares = rates_of(self.inputs) if self.parts is None else self.parts.rates
         rates = [f"{name}: {share:.1%}" for name, share in shares.items()]
-        covariates = [f"{c} ({categories[c]} categories)" if c in categories else c for c in inputs.X.columns]
         lines = [f"{role.split(' ')[0].capitalize():<12}{column}" for column, role in self.account.roles.items()]
         lines.append(f"Groups      {', '.join(sizes)}")
         lines += [f"Merged      {new}: {_counted(old)}" for new, old in self.account.merged.items()]
         if self.request.reference is not None:
             lines.append(f"Reference   {self.request.reference}")
         lines.append(f"Selected    {', '.join(rates)}")
-        lines.append(f"Covariates  {len(covariates)}: {', '.join(covariates)}")
+        lines += self._covariates()
+        lines.append(f"Question    {self.question}")
+        lines += [f"Rules       {text}" for text in self.compared_with() or [self._plain_rules()]]
+        return [*lines, f"Learner     {self._learner()}"]
+
+    def _covariates(self) -> list[str]:
+        """Say what the covariates are, how they are encoded, and whether the score is one."""
+        categories = self.account.categories
+        covariates = [f"{c} ({categories[c]} categories)" if c in categories else c for c in self.inputs.X.columns]
+        lines = [f"Covariates  {len(covariates)}: {', '.join(covariates)}"]
         if categories:
             lines.append("Encoding    text and categories become indicators, one for each value that is not rare")
         lines += [f"Kind        {column}: {words}" for column, words in self.account.kinds.items()]
         if self.account.gaps:
             gaps = ", ".join(f"{column} {count:,}" for column, count in self.account.gaps.items())
             lines.append(f"Gaps        {gaps} rows; kept, and left to the learner (--missing drop leaves them out)")
-        if inputs.score is not None:
+        if self.inputs.score is not None:
             how = "used" if self.request.score_as_feature else "not used"
             lines.append(f"            The score is {how} as a covariate; the verdict is shown both ways.")
-        lines.append(f"Question    {self.question}")
-        lines += [f"Rules       {text}" for text in self.compared_with() or [self._plain_rules()]]
-        return [*lines, f"Learner     {self._learner()}"]
+        return lines
 
     @property
     def criteria(self) -> Criteria:

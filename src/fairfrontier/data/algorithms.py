@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -99,17 +99,7 @@ def read_algorithms(sample: Sample, asked: Asked, *, limits: Limits) -> Algorith
 
 def counted_algorithms(known: Mapping[str, FloatArray], asked: Asked) -> Algorithms:
     """Return the algorithms asked about by name, of those named when rows were read in parts; without names all."""
-    given: Any = asked.decisions
-    names = list(known) if given is None else [given] if isinstance(given, str) else given
-    if isinstance(given, Mapping) and all(isinstance(value, str) and value == name for name, value in given.items()):
-        names = list(given)
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise InputError(
-            "rows-needed",
-            "Rows were read in parts and counted with the decisions of the algorithms named at that time, so decisions "
-            f"are asked about by name, such as {next(iter(known), 'name')!r}; got {type(given).__name__}. Name their "
-            "columns by fit(..., algorithms=...).",
-        )
+    names = _names_of(asked.decisions, known)
     unknown = [name for name in names if name not in known]
     if unknown or not names:
         found = f"{listed(known)} were" if known else "no algorithms were"
@@ -125,7 +115,22 @@ def counted_algorithms(known: Mapping[str, FloatArray], asked: Asked) -> Algorit
         for name in names:
             check_decisions(known[name], f"decisions of {name!r}")
     decisions = np.array([known[name] for name in names])
-    return Algorithms(tuple(names), decisions, np.empty((0, 2)), isinstance(given, str))
+    return Algorithms(tuple(names), decisions, np.empty((0, 2)), isinstance(asked.decisions, str))
+
+
+def _names_of(given: Any, known: Mapping[str, FloatArray]) -> Sequence[str]:
+    """Return the names of algorithms as users give them: one, several, a mapping of names to themselves, or None."""
+    names = list(known) if given is None else [given] if isinstance(given, str) else given
+    if isinstance(given, Mapping) and all(isinstance(value, str) and value == name for name, value in given.items()):
+        names = list(given)
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise InputError(
+            "rows-needed",
+            "Rows were read in parts and counted with the decisions of the algorithms named at that time, so decisions "
+            f"are asked about by name, such as {next(iter(known), 'name')!r}; got {type(given).__name__}. Name their "
+            "columns by fit(..., algorithms=...).",
+        )
+    return names
 
 
 def named_decisions(decisions: Decisions, alone: str = ALONE) -> tuple[dict[str, ArrayLike], bool]:

@@ -160,18 +160,26 @@ def read_criteria(
     interface: Interface = PYTHON,
 ) -> Criteria:
     """Read users' choices; those that contradict each other are refused."""
-    if isinstance(fairness, Criterion):
-        if not isinstance(fairness.name, str) or not fairness.name.strip():
-            raise InputError(
-                "bad-option",
-                f"The name of a Criterion must be text, such as 'rate of missed patients', got {shown(fairness.name)}.",
-            )
-    else:
-        _check_name(fairness, "fairness", get_args(FairnessName), interface, " or a Criterion")
+    _check_fairness(fairness, interface)
     _check_name(accuracy, "accuracy", get_args(AccuracyName), interface)
     if keep is not None:
         _check_name(keep, "keep", get_args(KeepName), interface)
-    tolerance, name = keep_tolerance, interface.name("keep_tolerance" if interface is PYTHON else "keep-tolerance")
+    return Criteria(fairness, accuracy, keep, _read_tolerance(keep_tolerance, keep, interface), profit)
+
+
+def _check_fairness(fairness: Any, interface: Interface) -> None:
+    if not isinstance(fairness, Criterion):
+        _check_name(fairness, "fairness", get_args(FairnessName), interface, " or a Criterion")
+    elif not isinstance(fairness.name, str) or not fairness.name.strip():
+        raise InputError(
+            "bad-option",
+            f"The name of a Criterion must be text, such as 'rate of missed patients', got {shown(fairness.name)}.",
+        )
+
+
+def _read_tolerance(tolerance: float | None, keep: KeepName | None, interface: Interface) -> float:
+    """Return by how much the share of people selected may change, by default what goes with ``keep``."""
+    name = interface.name("keep_tolerance" if interface is PYTHON else "keep-tolerance")
     if tolerance is not None and keep is None:
         raise InputError(
             "bad-option",
@@ -188,8 +196,9 @@ def read_criteria(
             f"allow a little, such as 0.01, or ask for "
             f"{interface.option('keep', 'no-more-selected')}.",
         )
-    within = 0.0 if keep is None else (TOLERANCE if keep == "selection-rate" else 0.0)
-    return Criteria(fairness, accuracy, keep, within if tolerance is None else float(tolerance), profit)
+    if tolerance is not None:
+        return float(tolerance)
+    return TOLERANCE if keep == "selection-rate" else 0.0
 
 
 def _check_name(

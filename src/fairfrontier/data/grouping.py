@@ -103,6 +103,17 @@ def merge_labels(
     present = np.flatnonzero(~column.missing)
     codes, labels = label_codes(column.at(present), name, "unknown-group")
     merge = _with_rest(merge, labels, chosen, interface)
+    _check_labels(merge, labels, name, interface)
+    counts = counted(codes, len(labels), None if people is None else people[present]).tolist()
+    new_label = {old: new for new, each in merge.items() for old in each}
+    values = column.values.astype(object)
+    values[present] = np.array([new_label.get(label, label) for label in labels], dtype=object)[codes]
+    merged = {new: {old: counts[labels.index(old)] for old in each} for new, each in merge.items()}
+    return Column(values, column.missing), merged
+
+
+def _check_labels(merge: Merge, labels: Sequence[Label], name: str, interface: Interface) -> None:
+    """Refuse to merge labels that no row has, and to make a group of a name that there is already."""
     unknown = [old for each in merge.values() for old in each if old not in labels]
     if unknown:
         raise InputError(
@@ -116,12 +127,6 @@ def merge_labels(
             f"{interface.name('merge')} makes a group {listed(taken)}, and there is one of that name: list it among "
             "the labels that are merged, or choose another name.",
         )
-    counts = counted(codes, len(labels), None if people is None else people[present]).tolist()
-    new_label = {old: new for new, each in merge.items() for old in each}
-    values = column.values.astype(object)
-    values[present] = np.array([new_label.get(label, label) for label in labels], dtype=object)[codes]
-    merged = {new: {old: counts[labels.index(old)] for old in each} for new, each in merge.items()}
-    return Column(values, column.missing), merged
 
 
 def _with_rest(merge: Merge, labels: Sequence[Label], chosen: Sequence[Label] | None, interface: Interface) -> Merge:

@@ -36,11 +36,9 @@ def sum_rules(p, cutoffs, steps, rows, decisions, shares, influence, sums):  # t
     proportion to the score. The rows of a person are those of the repetitions: they disagree if the rule selects them
     with different chances.
     """
-    gain, predicted, second, with_shares, cross, disagreement, changed = sums
-    n_criteria, n_theta = p.shape[1], influence.shape[1]
+    n_criteria = p.shape[1]
     x, noise, touched = np.zeros(n_criteria), np.zeros(n_criteria), np.empty(n_criteria, dtype=np.intp)
-    fewer, more = np.zeros(n_criteria), np.zeros(n_criteria)  # chances of selection taken away and given
-    stake = np.zeros(n_criteria)
+    moves = np.zeros((3, n_criteria))  # chances of selection taken away and given, and the size of gains and losses
     for r in range(p.shape[0]):
         largest = _largest_score(p[r], rows) if steps else 0.0
         for u in range(rows.unit_stops.shape[0] - 1):
@@ -57,20 +55,8 @@ def sum_rules(p, cutoffs, steps, rows, decisions, shares, influence, sums):  # t
                 sum_squares += chance * chance
                 if moved != 0.0:
                     for j in range(n_criteria):
-                        predicted[r, j] += rows.mass[i] * rows.vectors[i, j] * moved
-                    for e in range(rows.entry_stops[i], rows.entry_stops[i + 1]):
-                        j = rows.which[e]
-                        known = False
-                        for k in range(n_touched):
-                            known = known or touched[k] == j
-                        if not known:
-                            touched[n_touched] = j
-                            n_touched += 1
-                            x[j], fewer[j], more[j], stake[j] = 0.0, 0.0, 0.0, 0.0
-                        x[j] += rows.change[e] * moved
-                        stake[j] += abs(rows.change[e] * moved)
-                        fewer[j] += rows.share[e] * max(moved, 0.0)
-                        more[j] += rows.share[e] * max(-moved, 0.0)
+                        sums.predicted[r, j] += rows.mass[i] * rows.vectors[i, j] * moved
+                    n_touched = _add_row(rows, i, moved, x, moves, touched, n_touched)
                 if i + 1 == rows.unit_stops[u + 1] or rows.row[i + 1] != rows.row[i]:
                     n_rows = i + 1 - first
                     # twice the variance of the chances: of chances 0 and 1 the share of pairs that disagree
@@ -79,24 +65,48 @@ def sum_rules(p, cutoffs, steps, rows, decisions, shares, influence, sums):  # t
                         noisy = True
                         _add_noise(rows, first, i + 1, np.sqrt(2.0 * apart / (n_rows - 1.0)), noise)
                     sum_chances, sum_squares, first = 0.0, 0.0, i + 1
-            for k in range(n_touched):
-                j = touched[k]
-                gain[r, j] += x[j]
-                changed[r, j, 0] += fewer[j] + more[j]
-                changed[r, j, 1] += stake[j]
-                changed[r, j, 2] += stake[j] * fewer[j]
-                changed[r, j, 3] += stake[j] * more[j]
-                for other in range(n_touched):
-                    second[r, j, touched[other]] += x[j] * x[touched[other]]
-                for c in range(n_criteria):
-                    with_shares[r, j, c] += x[j] * shares[u, c]
-                for v in range(n_theta):
-                    cross[r, j, v] += x[j] * influence[u, v]
+            _add_unit(r, u, x, moves, touched[:n_touched], shares, influence, sums)
             if noisy:
                 for j in range(n_criteria):
                     for k in range(n_criteria):
-                        disagreement[r, j, k] += noise[j] * noise[k]
+                        sums.disagreement[r, j, k] += noise[j] * noise[k]
                 noise[:] = 0.0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _add_row(rows, i, moved, x, moves, touched, n_touched):  # type: ignore[no-untyped-def]
+    """Add a row whose decision is moved to the sums of its unit; return how many criteria the unit has by now."""
+    for e in range(rows.entry_stops[i], rows.entry_stops[i + 1]):
+        j = rows.which[e]
+        known = False
+        for k in range(n_touched):
+            known = known or touched[k] == j
+        if not known:
+            touched[n_touched] = j
+            n_touched += 1
+            x[j], moves[0, j], moves[1, j], moves[2, j] = 0.0, 0.0, 0.0, 0.0
+        x[j] += rows.change[e] * moved
+        moves[0, j] += rows.share[e] * max(moved, 0.0)
+        moves[1, j] += rows.share[e] * max(-moved, 0.0)
+        moves[2, j] += abs(rows.change[e] * moved)
+    return n_touched
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _add_unit(r, u, x, moves, touched, shares, influence, sums):  # type: ignore[no-untyped-def]
+    """Add the gains of a unit by a rule, what it changes and its products, to the sums over units."""
+    for j in touched:
+        sums.gain[r, j] += x[j]
+        sums.changed[r, j, 0] += moves[0, j] + moves[1, j]
+        sums.changed[r, j, 1] += moves[2, j]
+        sums.changed[r, j, 2] += moves[2, j] * moves[0, j]
+        sums.changed[r, j, 3] += moves[2, j] * moves[1, j]
+        for other in touched:
+            sums.second[r, j, other] += x[j] * x[other]
+        for c in range(shares.shape[1]):
+            sums.with_shares[r, j, c] += x[j] * shares[u, c]
+        for v in range(influence.shape[1]):
+            sums.cross[r, j, v] += x[j] * influence[u, v]
 
 
 @njit(cache=True, nogil=True)

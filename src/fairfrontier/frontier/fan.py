@@ -159,17 +159,7 @@ class Aims:
 
         A wrong order of estimated criteria only adds slack.
         """
-        blocks: list[list[list[Name]]] = []
-        k = len(self.spread)
-        if self.spread == tuple(range(k)):  # weights on criteria and on their own pairs are reduced together
-            blocks.append(self._with_own_pairs(theta[:k]))
-            blocks.append([list(range(k, self.lower))])
-        else:
-            blocks.append([list(range(self.lower))])
-            blocks.append(_pair_cones(self.spread, self.reference))
-        for criterion in dict.fromkeys(each.criterion for each in self.kept):
-            blocks.append([[each] for each in self.kept if each.criterion == criterion])
-        cones = [[name for part in parts for name in part] for parts in product(*blocks)]
+        cones = [[name for part in parts for name in part] for parts in product(*self._blocks(theta))]
         number: dict[Name, int] = {g: g for g in range(self.lower)}
         numbered = [[number.setdefault(name, len(number)) for name in cone] for cone in cones]
         made = [self._generator(name, theta) for name in number]
@@ -181,6 +171,20 @@ class Aims:
             np.array(numbered, dtype=np.intp),
             self.alike,
         )
+
+    def _blocks(self, theta: FloatArray) -> list[list[list[Name]]]:
+        """Blocks of generators of which a cone takes one part each: of criteria, pairs and what is kept."""
+        blocks: list[list[list[Name]]] = []
+        k = len(self.spread)
+        if self.spread == tuple(range(k)):  # weights on criteria and on their own pairs are reduced together
+            blocks.append(self._with_own_pairs(theta[:k]))
+            blocks.append([list(range(k, self.lower))])
+        else:
+            blocks.append([list(range(self.lower))])
+            blocks.append(_pair_cones(self.spread, self.reference))
+        for criterion in dict.fromkeys(each.criterion for each in self.kept):
+            blocks.append([[each] for each in self.kept if each.criterion == criterion])
+        return blocks
 
     @property
     def kinds(self) -> tuple[tuple[int, ...], ...]:

@@ -180,20 +180,14 @@ def cross_fit(
     fold = make_folds(sample, n_folds, n_rep, np.random.default_rng(folds_seed), folds)
     sequential = isinstance(folds, str) and folds == "sequential"
     first = 1 + n_learning_folds(n_folds) if sequential else 1
-    tuning_tasks = [
-        Task(learner, component, None, f"tuning {shown_component(component, sample)}")
-        for component in (components if learner.tunes_once and not sequential else ())
-    ]
+    tuning_tasks = _tuning_tasks(sample, learner) if learner.tunes_once and not sequential else []
     places = [(repetition, k) for repetition in range(len(fold)) for k in range(first, fold[repetition].max() + 1)]
     steps = Steps(progress, len(tuning_tasks) + len(places) * len(components))
     tuned = list(steps.run(tuning_tasks, rows, child_seeds(tune_seed, len(tuning_tasks)), n_jobs))
     tuning = dict(zip(components, tuned, strict=True)) if tuned else {}
     fit_tasks = _fit_tasks(sample, learner, fold, places, tuning, sequential=sequential)
 
-    predictions = np.full((*fold.shape, len(sample.groups)), np.nan)
-    group_probabilities = np.full(predictions.shape, np.nan)
-    within = np.full(predictions.shape if learner.factored else 0, np.nan)
-    account = _Account(sample, dl, learner.sees_group)
+    account = _Account(sample, dl, learner, len(fold))
     results = steps.run(fit_tasks, rows, child_seeds(fit_seed, len(fit_tasks)), n_jobs, keep_models=models is not None)
     for repetition, k in places:
         parts = {component: next(results) for component in components}
@@ -203,31 +197,34 @@ def cross_fit(
         else:
             models.append(FittedLearner(learner, parts))
             combined = predict_rows(models[-1], rows.take(held).X)
-        predictions[repetition, held] = combined.delta_theta
-        if combined.group_probabilities is not None:
-            group_probabilities[repetition, held] = combined.group_probabilities
-        if learner.factored:
-            within[repetition, held] = combined.within_means
         train = fold[repetition] < k if sequential else fold[repetition] != k
-        account.add(combined, held, train, {"repetition": repetition + 1, "fold": k})
+        account.add(combined, held, train, repetition, k)
 
     table = pd.DataFrame(account.quality)
     weak = _warn_if_weak(sample, table, learner.name)
     return Nuisance(
-        rotate(predictions, jitter, np.random.default_rng(jitter_seed)),
+        rotate(account.predictions, jitter, np.random.default_rng(jitter_seed)),
         fold,
         table.drop(columns=["error", "variation"]),
         pd.DataFrame(account.details, columns=["repetition", "fold", "group", "quantity", "value"]),
         learner.name,
         jitter,
         False,
-        _group_auc(sample, group_probabilities, fold[0] >= first),
+        _group_auc(sample, account.group_probabilities, fold[0] >= first),
         tuning,
         candidate_table(account.candidates),
-        group_probabilities if np.isfinite(group_probabilities).all() else None,
-        within if learner.factored else None,
+        account.group_probabilities if np.isfinite(account.group_probabilities).all() else None,
+        account.within if learner.factored else None,
         weak,
     )
+
+
+def _tuning_tasks(sample: Sample, learner: Learner) -> list[Task]:
+    """Return the tasks that tune every component of a learner once for all folds."""
+    return [
+        Task(learner, component, None, f"tuning {shown_component(component, sample)}")
+        for component in learner.components(len(sample.groups))
+    ]
 
 
 def predict_rows(fitted: FittedLearner, X: Table) -> Prediction:
@@ -237,18 +234,26 @@ def predict_rows(fitted: FittedLearner, X: Table) -> Prediction:
 
 
 class _Account:
-    """What is kept about every fold: quality, details of the learner, scores of its candidates."""
+    """What is kept about every fold: predictions, quality, details of the learner, scores of its candidates."""
 
-    def __init__(self, sample: Sample, dl: FloatArray, sees_group: bool) -> None:
-        self.sample, self.dl, self.sees_group = sample, dl, sees_group
+    def __init__(self, sample: Sample, dl: FloatArray, learner: Learner, n_rep: int) -> None:
+        self.sample, self.dl, self.learner = sample, dl, learner
+        self.predictions = np.full((n_rep, sample.n_obs, len(sample.groups)), np.nan)
+        self.group_probabilities = np.full(self.predictions.shape, np.nan)
+        self.within = np.full(self.predictions.shape if learner.factored else 0, np.nan)
         self.quality: list[dict[str, Any]] = []
         self.details: list[dict[str, Any]] = []
         self.candidates: list[dict[str, Any]] = []
 
-    def add(self, prediction: Prediction, held: IntArray, train: BoolArray, where: dict[str, Any]) -> None:
+    def add(self, prediction: Prediction, held: IntArray, train: BoolArray, repetition: int, fold: int) -> None:
         """Add the predictions of the rows ``held`` out in one fold, made from the rows ``train``."""
-        labels = self.sample.groups.labels
-        found = _fold_quality(self.sample, self.dl, prediction, held, train, self.sees_group)
+        self.predictions[repetition, held] = prediction.delta_theta
+        if prediction.group_probabilities is not None:
+            self.group_probabilities[repetition, held] = prediction.group_probabilities
+        if self.learner.factored:
+            self.within[repetition, held] = prediction.within_means
+        labels, where = self.sample.groups.labels, {"repetition": repetition + 1, "fold": fold}
+        found = _fold_quality(self.sample, self.dl, prediction, held, train, self.learner.sees_group)
         self.quality += [where | entry for entry in found]
         self.details += [
             where | {"group": labels[code], "quantity": quantity, "value": value}
@@ -292,6 +297,33 @@ def external_nuisance(
     Nuisance
     """
     jitter = _check_jitter(jitter, sample)
+    pairs = _read_predictions(sample, values, sees_group)
+    prediction = Prediction(tuple(GroupPrediction(column) for column in pairs.T))
+    everything = np.arange(sample.n_obs)
+    table = pd.DataFrame(
+        [
+            {"repetition": 1, "fold": 0} | entry
+            for entry in _fold_quality(
+                sample, dl, prediction, everything, np.ones(sample.n_obs, dtype=bool), sees_group
+            )
+        ]
+    )
+    weak = _warn_if_weak(sample, table, "external")
+    return Nuisance(
+        rotate(pairs[None], jitter, np.random.default_rng(as_seed(random_state))),
+        None,
+        table.drop(columns=["error", "variation"]),
+        pd.DataFrame(columns=["repetition", "fold", "group", "quantity", "value"]),
+        "external",
+        jitter,
+        True,
+        None,
+        weak=weak,
+    )
+
+
+def _read_predictions(sample: Sample, values: ArrayLike, sees_group: bool) -> FloatArray:
+    """Read predictions (n, G) at the rows of a sample; they must be finite, and no larger than a loss difference."""
     n = sample.n_given
     try:
         pairs = np.asarray(values, dtype=np.float64)
@@ -321,28 +353,7 @@ def external_nuisance(
             f"The largest nuisance prediction has the size {largest:.3g}, beyond {LARGEST:g} and so beyond any loss "
             "difference that is accepted.",
         )
-    prediction = Prediction(tuple(GroupPrediction(column) for column in pairs.T))
-    everything = np.arange(sample.n_obs)
-    table = pd.DataFrame(
-        [
-            {"repetition": 1, "fold": 0} | entry
-            for entry in _fold_quality(
-                sample, dl, prediction, everything, np.ones(sample.n_obs, dtype=bool), sees_group
-            )
-        ]
-    )
-    weak = _warn_if_weak(sample, table, "external")
-    return Nuisance(
-        rotate(pairs[None], jitter, np.random.default_rng(as_seed(random_state))),
-        None,
-        table.drop(columns=["error", "variation"]),
-        pd.DataFrame(columns=["repetition", "fold", "group", "quantity", "value"]),
-        "external",
-        jitter,
-        True,
-        None,
-        weak=weak,
-    )
+    return pairs
 
 
 def fit_on_all(

@@ -161,34 +161,32 @@ def width_lines(test: JointLDATest) -> tuple[WidthLine, ...]:
     """The range, or the gap of each group to the reference, now and under the alternative."""
     n, w = len(test.groups), test.witness
     bounds = None if w is None else w.lower_bounds(test.alpha)
-    if not test.criteria.usual:
-        return tuple(
-            WidthLine(
-                name=name,
-                now=now,
-                gain=None if w is None else float(w.gain[k]),
-                gain_lower_bound=None if bounds is None else finite(bounds[k]),
-            )
-            for k, (name, now) in enumerate(test.compared())
-            if test.criteria.accuracy == "overall" or k >= n
-        )
-    others = [label for label in test.groups if label != test.reference]
-    names = ["range"] if test.reference is None else [f"gap of {label}" for label in others]
-    reference = None if test.reference is None else test.groups.index(test.reference)
-    now = (
-        [test.range]
-        if reference is None
-        else [abs(test.risk[g] - test.risk[reference]) for g in range(n) if g != reference]
-    )
+    if test.criteria.usual:
+        wanted = [(n + v, name, now) for v, (name, now) in enumerate(_widths_now(test))]
+    else:
+        overall = test.criteria.accuracy == "overall"
+        wanted = [(k, name, now) for k, (name, now) in enumerate(test.compared()) if overall or k >= n]
     return tuple(
         WidthLine(
             name=name,
-            now=float(now[v]),
-            gain=None if w is None else float(w.gain[n + v]),
-            gain_lower_bound=None if bounds is None else finite(bounds[n + v]),
+            now=now,
+            gain=None if w is None else float(w.gain[k]),
+            gain_lower_bound=None if bounds is None else finite(bounds[k]),
         )
-        for v, name in enumerate(names)
+        for k, name, now in wanted
     )
+
+
+def _widths_now(test: JointLDATest) -> list[tuple[str, float]]:
+    """Name and size of the range of risks, or of the gap of each group to the reference."""
+    if test.reference is None:
+        return [("range", float(test.range))]
+    reference = test.groups.index(test.reference)
+    return [
+        (f"gap of {label}", float(abs(test.risk[g] - test.risk[reference])))
+        for g, label in enumerate(test.groups)
+        if g != reference
+    ]
 
 
 def lda(test: JointLDATest) -> JointLDARecord:

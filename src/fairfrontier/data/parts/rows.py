@@ -55,7 +55,6 @@ def read_roles(
     features: Any = None,
 ) -> Roles:
     """Read names of columns as users give them; covariates are by default all columns that have no other role."""
-    known = source.columns
     by_name = algorithms if isinstance(algorithms, Mapping) else {name: name for name in _names(algorithms)}
     check_names([str(name) for name in by_name])
     given = {
@@ -66,19 +65,9 @@ def read_roles(
         "algorithms": tuple(by_name.values()),
         "features": _names(features),
     }
-    for what, names in given.items():
-        wrong = [name for name in names if not isinstance(name, str)]
-        if wrong:
-            raise InputError(
-                "bad-option",
-                f"y names a column, so the rows are read in parts and {what} must name columns, too; got "
-                f"{shown(wrong[0], 60)}.",
-            )
-        check_named(names, known, what)
-    if not given["sensitive_features"]:
-        raise InputError("bad-option", "sensitive_features must name the column of the groups, or several columns.")
+    _check_roles(given, source.columns)
     used = {name for names in given.values() for name in names}
-    others = () if external_nuisance is not None else tuple(name for name in known if name not in used)
+    others = () if external_nuisance is not None else tuple(name for name in source.columns if name not in used)
     roles = Roles(
         y,
         given["sensitive_features"],
@@ -90,6 +79,21 @@ def read_roles(
     if not roles.features and not roles.nuisance:
         raise InputError("bad-features", "There is no column left to learn from: name covariates by `features`.")
     return roles
+
+
+def _check_roles(given: Mapping[str, tuple[Any, ...]], known: Sequence[str]) -> None:
+    """Refuse what does not name one of the ``known`` columns, and roles without a column of groups."""
+    for what, names in given.items():
+        wrong = [name for name in names if not isinstance(name, str)]
+        if wrong:
+            raise InputError(
+                "bad-option",
+                f"y names a column, so the rows are read in parts and {what} must name columns, too; got "
+                f"{shown(wrong[0], 60)}.",
+            )
+        check_named(names, known, what)
+    if not given["sensitive_features"]:
+        raise InputError("bad-option", "sensitive_features must name the column of the groups, or several columns.")
 
 
 def _names(given: Any) -> tuple[Any, ...]:
@@ -358,11 +362,7 @@ class Account:
 
         ``crossed``: the number of columns of which labels are made.
         """
-        if not self.complete:
-            raise InputError("empty-data", "There are no rows, or every row has missing values.")
-        found = list(dict.fromkeys([*self.complete, *self.incomplete]))
-        if crossed > 1 and any(str(label).count(CROSS) >= crossed for label in found):
-            raise same_names("sensitive_features")  # of cells in different parts, perhaps
+        found = self._labels(crossed)
         column = Column(_objects(found), np.zeros(len(found), dtype=bool))
         new, merged = merge_labels(column, merge, groups, name="sensitive_features")
         refuse_blanks(new, "sensitive_features")
@@ -374,6 +374,26 @@ class Account:
         codes, labels = read_groups(new.values[used], groups)
         code_of = dict.fromkeys(found, -1) | {found[j]: int(code) for j, code in zip(used, codes, strict=True)}
         renamed = dict(zip(found, new.values.tolist(), strict=True))
+        dropped, left_out = self._not_used(renamed, outside)
+        self._refuse_gaps(dropped, missing)
+        classes = _objects(list(self.outcomes))
+        outcomes = read_outcome(classes, positive=positive, binary=binary)
+        counted = {label: {old: rows_of[old] for old in each} for label, each in merged.items()}
+        return Coding(labels, code_of, positive, outcomes, classes, dropped, left_out, counted, self.n_rows)
+
+    def _labels(self, crossed: int) -> list[Label]:
+        """Return all labels, those of complete rows first; refuse rows without any, and cells with the same name."""
+        if not self.complete:
+            raise InputError("empty-data", "There are no rows, or every row has missing values.")
+        found = list(dict.fromkeys([*self.complete, *self.incomplete]))
+        if crossed > 1 and any(str(label).count(CROSS) >= crossed for label in found):
+            raise same_names("sensitive_features")  # of cells in different parts, perhaps
+        return found
+
+    def _not_used(
+        self, renamed: Mapping[Label, Label], outside: set[Label]
+    ) -> tuple[dict[Label, int], dict[Label, int]]:
+        """Count rows with missing values and rows of groups ``outside`` of those compared, by label after merging."""
         dropped: dict[Label, int] = {}
         left_out: dict[Label, int] = {}
         for label, count in self.incomplete.items():
@@ -383,11 +403,7 @@ class Account:
             for label in (one for one in counts if one in outside):
                 left_out[renamed[label]] = left_out.get(renamed[label], 0) + counts[label]
         dropped |= {None: self.no_group} if self.no_group else {}
-        self._refuse_gaps(dropped, missing)
-        classes = _objects(list(self.outcomes))
-        outcomes = read_outcome(classes, positive=positive, binary=binary)
-        counted = {label: {old: rows_of[old] for old in each} for label, each in merged.items()}
-        return Coding(labels, code_of, positive, outcomes, classes, dropped, left_out, counted, self.n_rows)
+        return dropped, left_out
 
     def _refuse_gaps(self, dropped: Mapping[Label, int], missing: str) -> None:
         if dropped and missing != "drop":

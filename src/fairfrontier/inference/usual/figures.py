@@ -13,6 +13,7 @@ from ...data.reading import Label
 from ...data.result import ExplainedResult, PlainDict, labels, plain_items
 from ..p_values import holm
 from .proportions import (
+    Mean,
     Rate,
     difference_interval,
     fisher_exact,
@@ -160,12 +161,7 @@ def usual_figures(
     _add(table, "selection rate", rates, alpha)
     compared = [_compare(rate, rates[base], alpha, own=g == base) for g, rate in enumerate(rates)]
     table = pd.concat([table, pd.DataFrame(compared, index=table.index)], axis=1)
-    others = np.arange(len(groups)) != base
-    for test in ("p z", "p fisher"):
-        known = others & np.isfinite(table[test].to_numpy())
-        adjusted = np.full(len(groups), np.nan)
-        adjusted[known] = holm(table[test].to_numpy()[known])
-        table[f"{test} adjusted"] = adjusted
+    _add_adjusted(table, base)
     if rows.y is not None:
         for column, wrong, outcome in (("false positive rate", a, 0.0), ("false negative rate", 1.0 - a, 1.0)):
             among = (rows.y == outcome).astype(np.float64)
@@ -174,10 +170,7 @@ def usual_figures(
         means = [
             mean_of(score[at], rows.weight[at], None if rows.clusters is None else rows.clusters[at]) for at in each
         ]
-        found = [standardised_difference(mean, means[base], alpha) for mean in means]
-        names = ("standardised difference", "standardised difference low", "standardised difference high")
-        for k, column in enumerate(names):
-            table[column] = [np.nan if g == base and k else row[k] for g, row in enumerate(found)]
+        _add_standardised(table, means, base, alpha)
     return UsualFigures(name, groups, groups[base], reference is None, alpha, table)
 
 
@@ -185,6 +178,24 @@ def _add(table: pd.DataFrame, column: str, rates: list[Rate], alpha: float) -> N
     intervals = [rate.interval(alpha) for rate in rates]
     table[column] = [rate.value for rate in rates]
     table[f"{column} low"], table[f"{column} high"] = zip(*intervals, strict=True)
+
+
+def _add_adjusted(table: pd.DataFrame, base: int) -> None:
+    """Add p-values adjusted by Holm's method for all groups that are compared with the one at ``base``."""
+    others = np.arange(len(table)) != base
+    for test in ("p z", "p fisher"):
+        known = others & np.isfinite(table[test].to_numpy())
+        adjusted = np.full(len(table), np.nan)
+        adjusted[known] = holm(table[test].to_numpy()[known])
+        table[f"{test} adjusted"] = adjusted
+
+
+def _add_standardised(table: pd.DataFrame, means: list[Mean], base: int, alpha: float) -> None:
+    """Add the standardised differences of mean scores to that of the group at ``base``, with limits."""
+    found = [standardised_difference(mean, means[base], alpha) for mean in means]
+    names = ("standardised difference", "standardised difference low", "standardised difference high")
+    for k, column in enumerate(names):
+        table[column] = [np.nan if g == base and k else row[k] for g, row in enumerate(found)]
 
 
 def _compare(rate: Rate, base: Rate, alpha: float, *, own: bool) -> dict[str, float | bool]:

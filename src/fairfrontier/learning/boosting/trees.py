@@ -1,5 +1,6 @@
 """Gradient boosting of small trees: a classifier and a regressor that can be fitted on, tree by tree."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -7,7 +8,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from ...arrays import AnyArray, FloatArray, IntArray
+from ...arrays import AnyArray, ArrayLike, FloatArray, IntArray
 from .kernels import bin_numbers, follow_trees, grow_tree
 
 MOST_BINS = 64
@@ -136,7 +137,8 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
         max_leaf_nodes: int = 4,
         min_samples_leaf: int = 20,
         l2_regularization: float = 1.0,
-        categorical_features: Any = (),
+        *,
+        categorical_features: Sequence[int] = (),
         warm_start: bool = False,
     ) -> None:
         self.max_iter = max_iter
@@ -147,7 +149,7 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
         self.categorical_features = categorical_features
         self.warm_start = warm_start
 
-    def _start(self, X: Any, start: FloatArray) -> None:
+    def _start(self, X: ArrayLike, start: FloatArray) -> None:
         """Begin with no trees, and with one score per class at which all rows start."""
         values = np.asarray(X, dtype=np.float64)
         self.n_features_in_ = values.shape[1]
@@ -160,7 +162,7 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
         self.columns_, self.children_ = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.int32)
         self.goes_left_, self.values_ = np.empty((*shape, width), dtype=bool), np.empty(shape)
 
-    def _grow(self, derivatives: Any) -> None:
+    def _grow(self, derivatives: Callable[[FloatArray], tuple[FloatArray, FloatArray]]) -> None:
         """Add trees up to ``max_iter``; ``derivatives`` of all scores (K, n) gives gradients and second ones."""
         given, n_new = len(self.columns_), max(0, self.max_iter - len(self.columns_))
         trees: list[AnyArray] = [self.columns_, self.children_, self.goes_left_, self.values_]
@@ -182,7 +184,7 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
     def _growing(self) -> bool:
         return self.warm_start and hasattr(self, "_raw")
 
-    def _scores(self, X: Any) -> FloatArray:
+    def _scores(self, X: ArrayLike) -> FloatArray:
         """Return the scores (K, n) of rows."""
         values = np.asarray(X, dtype=np.float64)
         scores = np.repeat(self.start_[:, None], len(values), axis=1)
@@ -197,7 +199,7 @@ class BoostedTrees(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _relative(sample_weight: Any, n: int) -> FloatArray:
+def _relative(sample_weight: ArrayLike | None, n: int) -> FloatArray:
     """Return weights with mean one: the penalty of leaves counts rows, so only ratios of weights may matter."""
     if sample_weight is None:
         return np.ones(n)
@@ -208,7 +210,7 @@ def _relative(sample_weight: Any, n: int) -> FloatArray:
 class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[misc]
     """Boosting of the log loss, one score for two classes and one per class for more."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to the columns `X` (n, p) and the labels `y` (n,)."""
         self.classes_, label = np.unique(y, return_inverse=True)
         weight = _relative(sample_weight, len(label))
@@ -227,7 +229,7 @@ class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[mis
         self._grow(derivatives)
         return self
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return the probabilities (n, K) of the classes."""
         scores = self._scores(X)
         if len(self.classes_) == 2:
@@ -235,7 +237,7 @@ class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[mis
             return np.column_stack([1.0 - p, p])
         return np.ascontiguousarray(softmax(scores, axis=0).T)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> Any:
         """Return the most probable class of each row."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
@@ -243,7 +245,7 @@ class BoostedTreesClassifier(ClassifierMixin, BoostedTrees):  # type: ignore[mis
 class BoostedTreesRegressor(RegressorMixin, BoostedTrees):  # type: ignore[misc]
     """Boosting of the squared error."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to the columns `X` (n, p) and the numbers `y` (n,)."""
         target = np.asarray(y, dtype=np.float64)
         weight = _relative(sample_weight, len(target))
@@ -257,6 +259,6 @@ class BoostedTreesRegressor(RegressorMixin, BoostedTrees):  # type: ignore[misc]
         self._grow(derivatives)
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: ArrayLike) -> FloatArray:
         """Return the prediction of each row."""
         return np.asarray(self._scores(X)[0])

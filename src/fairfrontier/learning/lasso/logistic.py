@@ -119,6 +119,7 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tol: float = 1e-6,
         max_iter: int = 200,
         random_state: Any = None,
+        *,
         adaptive: bool = False,
         keep_held_out: bool = False,
     ) -> None:
@@ -190,23 +191,15 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _fit_tuned(self, problem: PenalisedLoss, clusters: IntArray | None) -> bool:
         """Minimise at the penalty with the smallest cross-validated log loss."""
         design = problem.design
-        path_tol = max(PATH_TOL, self.tol) * problem.max_penalty
         n, p = design.rows.shape
         smallest = 1e-3 if n > p - 1 else 1e-2
         penalties = problem.max_penalty * np.logspace(0.0, np.log10(smallest), self.n_penalties)
         generator = np.random.default_rng(self.random_state)
         fold = _stratified_folds(design.label, self.n_tuning_folds, generator, clusters)
-        path = _SolutionPath(problem, path_tol)
+        path = _SolutionPath(problem, max(PATH_TOL, self.tol) * problem.max_penalty)
         folds = [_HeldOut(design, fold == m) for m in range(fold.max() + 1)]
         counted = sum(held.counted_weight for held in folds)
-        loss, size = np.empty(0), max(1, self.n_penalties // STAGES)
-        for stage in (penalties[start : start + size] for start in range(0, len(penalties), size)):
-            tried = path.descend(stage)
-            for held in folds:  # one by one: each copies the other rows for as long as it is fitted
-                held.descend(tried, path_tol, self.max_iter)
-            loss = np.sum([held.loss for held in folds], axis=0)
-            if path.ended or int(np.argmin(loss)) < len(loss) - len(tried):
-                break
+        loss = self._try_penalties(penalties, path, folds)
         converged = path.converged and all(held.converged for held in folds)
         self.penalties_ = penalties[: len(loss)]
         self.cv_log_loss_ = loss / counted if counted > 0.0 else np.full(len(loss), np.nan)
@@ -218,6 +211,18 @@ class L1LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 self.held_out_[np.ix_(held.rows, held.present)] = self._predict_held_out(held, best)
         problem.move_to(path.solutions[best])
         return self._finish(problem, self.penalty_) and converged
+
+    def _try_penalties(self, penalties: FloatArray, path: "_SolutionPath", folds: list["_HeldOut"]) -> FloatArray:
+        """Go down the penalties in stages until the loss falls no further; return the summed losses of all folds."""
+        loss, size = np.empty(0), max(1, self.n_penalties // STAGES)
+        for stage in (penalties[start : start + size] for start in range(0, len(penalties), size)):
+            tried = path.descend(stage)
+            for held in folds:  # one by one: each copies the other rows for as long as it is fitted
+                held.descend(tried, path.tol, self.max_iter)
+            loss = np.sum([held.loss for held in folds], axis=0)
+            if path.ended or int(np.argmin(loss)) < len(loss) - len(tried):
+                break
+        return loss
 
     def _predict_held_out(self, held: "_HeldOut", best: int) -> FloatArray:
         """Class probabilities of the rows of a fold by the fit of the others, at one of the penalties tried."""

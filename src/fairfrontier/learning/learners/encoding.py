@@ -211,13 +211,14 @@ class NumericColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             np.isnan(v) for v, column in zip(read, self.numbers_, strict=True) if column.gaps and not self.native
         ]
         parts = [numbers if self.native else self._filled(numbers), *(gap[:, None].astype(float) for gap in missing)]
-        for column in self.levels_:
-            position = column.read(_column(X, column.name))[:, None]
-            if self.native:
-                parts.append(np.where(position >= 0, position, np.nan))
-            else:
-                parts.append(np.asarray(position == np.arange(column.n_levels), dtype=np.float64))
-        return np.hstack(parts)
+        return np.hstack([*parts, *(self._levels(X, column) for column in self.levels_)])
+
+    def _levels(self, X: Table, column: LevelColumn) -> FloatArray:
+        """Return the positions (n, 1) of levels for a ``native`` encoder, else an indicator (n, L) of each level."""
+        position = column.read(_column(X, column.name))[:, None]
+        if self.native:
+            return np.where(position >= 0, position, np.nan)
+        return np.asarray(position == np.arange(column.n_levels), dtype=np.float64)
 
     def _filled(self, values: FloatArray) -> FloatArray:
         gaps = np.isnan(values)

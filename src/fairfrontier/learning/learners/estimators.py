@@ -262,7 +262,7 @@ class Family:
                 return GroupPrediction(found @ model.values, model.values, found), lambda: model
         fixed = None if self.tuned_parameters is None else self.tuned_parameters(model.estimator)
         parts = _inner_parts(z, seed, clusters)
-        models = [self.fit_encoded(*_take(X, z, weight, rows), seed, fixed, _some(clusters, rows)) for rows, _ in parts]
+        models = self._fit_parts(parts, X, z, weight, seed=seed, tuning=fixed, clusters=clusters)
         return _predict_parts(models, parts, X, z), lambda: model
 
     def search(
@@ -290,21 +290,32 @@ class Family:
                     model.grow(*_take(X, z, weight, train), parameters)
             else:
                 tuning = {**parameters, **({"model__warm_start": True} if self.grows else {})}
-                models = [
-                    self.fit_encoded(*_take(X, z, weight, train), seed, tuning, _some(clusters, train))
-                    for train, _ in parts
-                ]
+                models = self._fit_parts(parts, X, z, weight, seed=seed, tuning=tuning, clusters=clusters)
             inner = _predict_parts(models, parts, X, z)
             loss = float(np.sum(w * losses(inner, z)))
             before = None if best is None else best[0]
             if before is None or loss < before:
                 best = (loss, parameters, inner)
-            if not self.grows or before is None:
-                continue
-            if loss > before or (rival is not None and expected_limit(loss_of_mean(inner, z, w), before, loss) > rival):
+            if self.grows and before is not None and _given_up(before, loss, rival, partial(loss_of_mean, inner, z, w)):
                 break
         assert best is not None  # a grid has members
         return best[1], best[2]
+
+    def _fit_parts(
+        self,
+        parts: list[tuple[IntArray, IntArray]],
+        X: Features,
+        z: FloatArray,
+        weight: FloatArray | None,
+        *,
+        seed: np.random.SeedSequence,
+        tuning: Mapping[str, Any] | None,
+        clusters: IntArray | None,
+    ) -> list[FittedModel]:
+        """Fit a model of z without each of the inner folds."""
+        return [
+            self.fit_encoded(*_take(X, z, weight, train), seed, tuning, _some(clusters, train)) for train, _ in parts
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +352,11 @@ class Encoded:
         if self.step is None or model.estimator is None:
             return model
         return replace(model, estimator=Pipeline([self.step, *model.estimator.steps]))
+
+
+def _given_up(before: float, loss: float, rival: float | None, loss_of_mean: Callable[[], float]) -> bool:
+    """Whether a model that grows is worse than the stage before, or even its expected limit exceeds a rival's loss."""
+    return loss > before or (rival is not None and expected_limit(loss_of_mean(), before, loss) > rival)
 
 
 def _inner_parts(
