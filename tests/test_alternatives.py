@@ -510,7 +510,7 @@ def test_what_is_refused():
 # --- the verdict behind alternatives ----------------------------------------------------------------------
 
 
-def almost_good(seed=1, wrong=0.1):
+def almost_good(seed=1, wrong=0.06):
     """Decisions of the best rule for both risks together, a few of them changed by a coin: an improvement too small."""
     q = np.array([-1.0, -1.0])
     best = FF.support_function_.selected(q).astype(int)

@@ -18,6 +18,7 @@ from fairfrontier.frontier.capacity import cap, capped_feasible_set, grid_direct
 from fairfrontier.frontier.plane import clip_polygon, convex_contains, polygon_area
 from fairfrontier.frontier.sets import feasible_set
 from fairfrontier.frontier.support import build_support_function, make_scores
+from fairfrontier.inference.lda.evidence import lda_evidence
 
 B = 99
 pytestmark = pytest.mark.filterwarnings(
@@ -274,9 +275,11 @@ def test_lda_tests_against_loops(kind, method):
         x = plain.where_neighbours_are_equal(*grid[k : k + 2], *points[k : k + 2])
         if x is not None:
             rule, q_robust = [*rule, grid[k], grid[k + 1]], [*q_robust, x, x]
-    for name, test in ff.test_lda(decisions, capacity=capacity, method=method).items():
-        losses, e = data.y + decisions[name] * (1 - 2 * data.y), test.risk
-        q = np.array(q_robust) if method == "robust" else test.evidence.direction[None]
+    all_losses = np.array([data.y + a * (1.0 - 2.0 * data.y) for a in decisions.values()])
+    found = lda_evidence(context, all_losses, np.empty((0, 2)), method=method)
+    for test, losses in zip(found, all_losses, strict=True):
+        e = test.risk
+        q = np.array(q_robust) if method == "robust" else test.direction[None]
         draws = context.draw(rule if method == "robust" else q, losses[None].astype(float), along=q)
         np.testing.assert_allclose(draws.risks_hat[0], e, rtol=0, atol=1e-13)
         statistics, spreads, p_values, all_z = [], [], [], []

@@ -124,7 +124,7 @@ def asked(compress_, n=20_000, n_jobs=1, seed=0):
     ff = FairFrontier(n_boot=199, random_state=1, compress=compress_, n_jobs=n_jobs, groups=(0, 1))
     ff.fit(x, y, sensitive_features=group, external_nuisance=t)
     flat = np.where(np.random.default_rng(9).random(n) < 0.004, 1 - (t.sum(axis=1) < 0.0), t.sum(axis=1) < 0.0)
-    tests = ff.test_lda({"noisy": decisions, "nearly best": flat.astype(int)})
+    tests = ff.test_lda({"noisy": decisions, "nearly best": flat.astype(int)}, method="sharp")
     return ff, tests, ff.test_group_skew(), ff.distance_to_fairest(decisions)
 
 

@@ -113,11 +113,14 @@ def answers(ff, decisions, tested, *, mirrored=False, drawn=True):
         for name, test in ff.test_lda(decisions, method=method).items():
             if method == "paper":
                 numbers[f"{method} {name}: statistic"] = test.statistic / root
-            if drawn:
+            if drawn and method == "robust":  # in standard errors
+                p_values[f"{method} {name}: statistic"] = test.statistic
+            elif drawn:
                 numbers[f"{method} {name}: statistic"] = test.statistic / root
+                numbers[f"{method} {name}: draws"] = test.draws / root
+            if drawn:
                 p_values[f"{method} {name}"] = test.p_value
                 p_values[f"feasibility of {name}"] = test.evidence.feasibility_p_value
-                numbers[f"{method} {name}: draws"] = test.draws / root
     intervals = {}
     if not drawn:
         return pairs, numbers, p_values, intervals

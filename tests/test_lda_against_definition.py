@@ -19,8 +19,11 @@ from fairfrontier.bootstrap.arrangement import arrange_rows
 from fairfrontier.bootstrap.exact import _draw_arcs, _edges, _line, _parts
 from fairfrontier.bootstrap.kernels import read_block
 from fairfrontier.errors import FairFrontierWarning
+from fairfrontier.frontier.criteria import risk_rows
 from fairfrontier.frontier.plane import improvement_corners, off_breakpoint, unit_circle
 from fairfrontier.frontier.support import build_support_function, make_scores
+from fairfrontier.inference.fan.forms import folds_of
+from fairfrontier.inference.fan.robust import fan_test
 from fairfrontier.inference.lda.directions import DirectionBlocks, between, robust_grid
 
 pytestmark = pytest.mark.filterwarnings(
@@ -65,7 +68,8 @@ def robust_tests(case, losses, e):
 
 
 def test_robust(case):
-    for _, test, losses in case.results("robust"):
+    """By draws: for risks without decisions, people who are counted, and rules that see the group."""
+    for test, losses in case.drawn():
         directions, statistics, draws = zip(*robust_tests(case, losses, test.risk), strict=True)
         found = list(zip(statistics, draws, strict=True))
         p = np.array([(1 + sum(z >= statistic - 1e-9 for z in draws)) / (1 + B) for statistic, draws in found])
@@ -80,8 +84,31 @@ def test_robust(case):
         # of the directions with the largest p-value the one with the smallest margin decides
         margin = [statistic / draws.std() for statistic, draws in found]
         assert margin[decisive[0]] <= min(margin[k] for k in np.flatnonzero(p == p.max())) + 1e-9
-        np.testing.assert_allclose(test.evidence.direction, directions[decisive[0]], atol=1e-12)
+        np.testing.assert_allclose(test.direction, directions[decisive[0]], atol=1e-12)
         assert test.separation == max(test.statistic, 0.0)
+
+
+def test_decisions_are_tested_over_the_fan_and_risks_by_draws(case):
+    fit = case.ff.fit_
+    s, losses, bounds = fit.sample, fit.row_losses, fit.bounds
+    rows_ = risk_rows(
+        losses.l0,
+        losses.dl,
+        fit.nuisance.predictions[0],
+        s.group,
+        s.weight,
+        clusters=s.clusters,
+        lower=bounds.lower,
+        upper=bounds.upper,
+    )
+    for (name, test, _), (evidence, _) in zip(case.results("robust"), case.drawn(), strict=True):
+        expected = evidence
+        if name in case.decisions:
+            expected = fan_test(rows_, case.decisions[name], folds_of(fit), smallest=1 / (1 + B))
+            assert test.evidence.share_changed is None
+        assert test.statistic == pytest.approx(expected.statistic, rel=1e-12)
+        assert test.p_value == pytest.approx(expected.p_value, rel=1e-12)
+        np.testing.assert_allclose(test.evidence.direction, expected.direction, rtol=0, atol=1e-14)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -274,7 +301,7 @@ def test_an_algorithm_equal_to_an_optimal_rule_is_never_in_doubt(seed):
     for column in (0, 1):
         test = ff.test_lda((data.t[:, column] < 0).astype(float))
         assert test.p_value == 1.0
-        assert test.statistic == pytest.approx(0.0, abs=1e-12)
+        assert test.statistic == 0.0
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 from support import plain
 from support.lda_cases import METHODS, B, Case, at_direction, numbers_of
 from support.small_samples import fit, rows
@@ -36,8 +37,14 @@ def case(request):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_p_values_and_decisions_follow_from_the_draws(case, method):
-    for _, test, _ in case.results(method):
+    for name, test, _ in case.results(method):
         assert len(test.draws) == B
+        if method == "robust" and name in case.decisions:  # over the fan, by the normal law
+            of_law = 1.0 if test.statistic == 0.0 else norm.sf(test.statistic)
+            assert test.p_value == pytest.approx(max(of_law, 1 / (1 + B)), abs=1e-12)
+            assert test.at(0.05).critical_value == pytest.approx(norm.isf(0.05), abs=2e-6)
+            assert test.at(0.05).reject == (test.p_value_adjusted <= 0.05)
+            continue
         fewest, most = (1 + sum(d >= test.statistic + s * 1e-9 for d in test.draws) for s in (1, -1))
         assert fewest / (1 + B) <= test.p_value <= most / (1 + B)  # apart from ties that rounding decides
         for alpha in (0.01, 0.05, 0.1, 0.3, test.p_value if test.p_value < 0.5 else 0.2):

@@ -11,6 +11,7 @@ from support.quick import QUICK_LEARNER
 from fairfrontier import FairFrontier
 from fairfrontier.datasets import make_liu_molinari
 from fairfrontier.frontier.criteria import risk_rows
+from fairfrontier.frontier.criteria_kernels import FULL_STEP
 from fairfrontier.frontier.dependence import SKEWED, step_factor
 from fairfrontier.frontier.rule_values import RuleValuer, changed_share, slacks, step
 from fairfrontier.inference.fan.cells import cut_cells
@@ -47,13 +48,13 @@ class Cells:
         ]
 
     def chances(self, p):
-        """Chances (3, n): the better decision with chance |score| / largest, else that of the algorithm."""
-        scores = self.scores(p)
-        largest = max(abs(s) for own in scores for s in own)
+        """Chances (3, n): the better decision with chance |score| / (2 x root mean square), else the algorithm's."""
+        scores, total = self.scores(p), 3 * self.weight.sum()
+        full = FULL_STEP * sqrt(sum(w * s**2 for own in scores for w, s in zip(self.weight, own, strict=True)) / total)
 
         def chance(s, a):
-            better = 0.0 if s > 0.0 else 1.0
-            return abs(s) / largest * better + (1.0 - abs(s) / largest) * a
+            better, part = 0.0 if s > 0.0 else 1.0, min(1.0, abs(s) / full)
+            return part * better + (1.0 - part) * a
 
         return np.array([[chance(s, a) for s, a in zip(own, self.a, strict=True)] for own in scores])
 

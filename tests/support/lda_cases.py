@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from fairfrontier.inference.lda.evidence import lda_evidence
 from support import plain
 from support.small_samples import fit, rows
 
@@ -48,6 +49,13 @@ class Case:
         points = self.ff.test_lda(risks=self.points, method=method, **options)
         for name in self.points:
             yield name, points[name], None
+
+    def drawn(self):
+        """(evidence, losses of the algorithm or None) of the robust test by draws for all algorithms and points."""
+        decisions, fixed = np.array(list(self.decisions.values())), np.array(list(self.points.values()))
+        drawing, losses = self.ff.fit_.drawing(decisions, None)
+        found = lda_evidence(drawing, losses, fixed, method="robust", n_folds=self.ff.fit_.nuisance.n_folds)
+        return zip(found, [*losses, *[None] * len(fixed)], strict=True)
 
     def draw(self, q, losses, e, hold_rules=False):
         """h^ (K,), sqrt(n)(h~ - h^) (B, K) and sqrt(n)(e~ - e^) (B, 2) at the directions."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+FULL_STEP = 2.0
+"""A step replaces a decision for certain if the score is at least so many times the root mean square of all scores."""
 ROUNDING = 1e-12
 """Variance of a person's chances of selection up to which repetitions agree."""
 
@@ -40,13 +42,13 @@ def sum_rules(p, cutoffs, steps, rows, decisions, shares, influence, sums):  # t
     x, noise, touched = np.zeros(n_criteria), np.zeros(n_criteria), np.empty(n_criteria, dtype=np.intp)
     moves = np.zeros((3, n_criteria))  # chances of selection taken away and given, and the size of gains and losses
     for r in range(p.shape[0]):
-        largest = _largest_score(p[r], rows) if steps else 0.0
+        full = _full_score(p[r], rows) if steps else 0.0
         for u in range(rows.unit_stops.shape[0] - 1):
             n_touched, first, noisy, sum_chances, sum_squares = 0, rows.unit_stops[u], False, 0.0, 0.0
             for i in range(rows.unit_stops[u], rows.unit_stops[u + 1]):
                 score = _score(p[r], rows, i)
                 if steps:
-                    moved = score / largest * (decisions[i] if score > 0.0 else 1.0 - decisions[i])
+                    moved = _step(score, full, decisions[i])
                     chance = decisions[i] - moved
                 else:
                     chance = _selected(score, cutoffs[r])
@@ -119,13 +121,20 @@ def _score(p, rows, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _largest_score(p, rows):  # type: ignore[no-untyped-def]
-    """Return the size of the largest score of all rows that count, 1 if all scores are 0."""
-    largest = 0.0
+def _full_score(p, rows):  # type: ignore[no-untyped-def]
+    """Return the score from which on a step replaces a decision for certain, 1 if all scores are 0."""
+    squares, mass = 0.0, 0.0
     for i in range(rows.vectors.shape[0]):
-        if rows.mass[i] > 0.0:
-            largest = max(largest, abs(_score(p, rows, i)))
-    return largest if largest > 0.0 else 1.0
+        score = _score(p, rows, i)
+        squares += rows.mass[i] * score * score
+        mass += rows.mass[i]
+    return FULL_STEP * np.sqrt(squares / mass) if squares > 0.0 else 1.0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _step(score, full, decision):  # type: ignore[no-untyped-def]
+    """Return by how much a step lowers the chance of selection."""
+    return min(1.0, max(-1.0, score / full)) * (decision if score > 0.0 else 1.0 - decision)
 
 
 @njit(cache=True, nogil=True)

@@ -1,10 +1,10 @@
 """What rules gain over an algorithm in all criteria, and their slacks at the corners of the fan, with covariances.
 
 A rule may take a *step* from the algorithm: it replaces the algorithm's decision about each row by the better one with
-a chance in proportion to the score p'vector(x), which is 1 for the largest score of all. Among changes by such chances
-of decisions that are 0 or 1 this one has the largest predicted gain in standard errors: where predictions say little,
-little is changed. Nothing is cut off, so that the change is proportional to the score at every row; a rule that moved
-decisions as far as 0 and 1 allow would jump from one side to the other with the sign of what is noise.
+a chance in proportion to the score p'vector(x), up to 1. Among changes by such chances of decisions that are 0 or 1
+this one has the largest predicted gain in standard errors, but for scores that are cut off: where predictions say
+little, little is changed. Chances and not distances: a lottery that moved as far as 0 and 1 allow would jump from one
+end to the other with the sign of what is noise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from joblib import effective_n_jobs
 
 from ..arrays import FloatArray, IntArray
 from .criteria import CriteriaRows
-from .criteria_kernels import sum_rules, sum_selected
+from .criteria_kernels import FULL_STEP, sum_rules, sum_selected
 from .fan import Fan
 from .standing import UNSEEN, Standing, rounding
 
@@ -138,9 +138,9 @@ class RuleValuer:
 def step(rows: CriteriaRows, standing: Standing, p: FloatArray) -> FloatArray:
     """Chances (n,) of selection after the step of one direction p (J,)."""
     score = rows.vectors @ p
-    largest = np.abs(score[rows.mass > 0.0]).max(initial=0.0)
+    full = FULL_STEP * np.sqrt(rows.mass @ score**2 / rows.mass.sum())
     room = np.where(score > 0.0, standing.decisions, 1.0 - standing.decisions)
-    chances: FloatArray = standing.decisions - score / (largest if largest > 0.0 else 1.0) * room
+    chances: FloatArray = standing.decisions - np.clip(score / (full if full > 0.0 else 1.0), -1.0, 1.0) * room
     return chances
 
 

@@ -71,10 +71,10 @@ def stand(
     sizes = rows.by_criterion(np.abs(rows.base) + np.abs(rows.change))
     shares, extremes = rows.by_unit(rows.share), _extremes(rows, rows.change, kinds)
     # a person who is as heavy as they are on average and has the rarest value of all moves criterion j by this
-    ends = rows.base, rows.base + rows.change
+    ends = [each - rows.share * criteria[rows.which] for each in (rows.base, rows.base + rows.change)]
     least = _extremes(rows, np.minimum(*ends), kinds)[:, 0]
     most = _extremes(rows, np.maximum(*ends), kinds)[:, 1]
-    moved = UNSEEN * np.square(shares).sum(axis=0) * np.maximum(most - criteria, criteria - least)
+    moved = UNSEEN * np.square(shares).sum(axis=0) * np.maximum(most, -least)
     turned = np.vstack([np.eye(len(criteria)), slopes]) * np.nan_to_num(moved)
     return Standing(a, theta, both, both.T @ both, shares, sizes, extremes, turned @ turned.T, *factors)
 

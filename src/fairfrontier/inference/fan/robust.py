@@ -41,4 +41,5 @@ def fan_test(
     t = float(np.clip(weakest.t, -LARGE, LARGE))
     direction: FloatArray = -weakest.weights / np.hypot(*weakest.weights)
     changed = changed_share(rows, standing, step(rows, standing, weakest.rule)) if cells.steps else None
-    return FanTest(t, direction, max(float(ndtr(-t)), smallest), changed)
+    # a slack that is 0 up to rounding, as of an algorithm that is a best rule, is no evidence at all
+    return FanTest(t, direction, 1.0 if t == 0.0 else max(float(ndtr(-t)), smallest), changed)

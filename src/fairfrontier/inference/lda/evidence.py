@@ -90,7 +90,8 @@ class Evidence(Result):
     ``together_p_value`` that of the test over directions beside them; the p-value is then the smallest of all after
     Holm's adjustment, and statistic and draws are those of the weaker part of the test that decides.
     ``share_changed``: if the rules of the robust test take steps from the algorithm, the share of all
-    decisions that the rule which decides it changes.
+    decisions that the rule which decides it changes. ``normal``: whether the robust test compares its statistic with the
+    standard normal law and not with draws.
     """
 
     risk: FloatArray
@@ -108,6 +109,7 @@ class Evidence(Result):
     by_group: tuple[GroupTest, ...] = ()
     together_p_value: float | None = None
     share_changed: float | None = None
+    normal: bool = False
 
     @property
     def changes_one(self) -> bool:
@@ -308,7 +310,7 @@ class NormalTest(Protocol):
 def with_normal_test(found: Evidence, test: NormalTest, method: Method) -> Evidence:
     """Return the evidence with another test in the place of the robust one; its null law is standard normal."""
     if method != "robust":
-        return replace(found, robust_p_value=test.p_value)
+        return replace(found, robust_p_value=test.p_value, normal=True)
     n_boot = len(found.draws)
     return replace(
         found,
@@ -318,6 +320,7 @@ def with_normal_test(found: Evidence, test: NormalTest, method: Method) -> Evide
         draws=ndtri((np.arange(n_boot) + 0.5) / n_boot),
         p_value=test.p_value,
         robust_p_value=test.p_value,
+        normal=True,
     )
 
 

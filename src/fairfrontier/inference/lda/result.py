@@ -132,7 +132,7 @@ class LDATest(LDAAnswer):
     @property
     def _normal(self) -> bool:
         """Whether the statistic is compared with the standard normal law and not with draws."""
-        return self.method == "robust" and (self.sequential or self.evidence.share_changed is not None)
+        return self.method == "robust" and self.evidence.normal
 
     @property
     def _level_of_draws(self) -> float:
