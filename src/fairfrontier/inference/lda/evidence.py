@@ -90,8 +90,8 @@ class Evidence(Result):
     ``together_p_value`` that of the test over directions beside them; the p-value is then the smallest of all after
     Holm's adjustment, and statistic and draws are those of the weaker part of the test that decides.
     ``share_changed``: if the rules of the robust test take steps from the algorithm, the share of all
-    decisions that the rule which decides it changes. ``normal``: whether the robust test compares its statistic with the
-    standard normal law and not with draws.
+    decisions that the rule which decides it changes. ``normal``: whether the robust test compares its statistic with
+    the standard normal law and not with draws.
     """
 
     risk: FloatArray
