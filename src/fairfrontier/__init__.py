@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from . import criteria, datasets, errors, results
     from .data.losses import Loss, cost_loss
+    from .data.models import Thresholded
     from .data.risks import Risks
     from .estimator import FairFrontier
     from .rules.classifier import FrontierRule
@@ -21,6 +22,7 @@ __all__ = [
     "LinearFrontierRule",
     "Loss",
     "Risks",
+    "Thresholded",
     "__version__",
     "cost_loss",
     "criteria",
@@ -37,6 +39,7 @@ _MODULES = {
     "LinearFrontierRule": "rules.linear",
     "Loss": "data.losses",
     "Risks": "data.risks",
+    "Thresholded": "data.models",
     "cost_loss": "data.losses",
     "evaluate": "rules.evaluation",
 }

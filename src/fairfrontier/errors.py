@@ -44,6 +44,7 @@ ERROR_CODES: Mapping[str, str] = MappingProxyType(
         "bad-weights": "Weights are negative, not numbers, sum to zero in a group, or lie outside 1e-50 to 1e50.",
         "bad-probability": "A probability lies outside [0, 1].",
         "bad-decisions": "The decisions of an algorithm are not one number in [0, 1] per row.",
+        "bad-model": "A model to be audited is not fitted, needs columns that are not there, or predicts other labels.",
         "bad-alpha": "The level alpha does not lie strictly between 0 and 0.5.",
         "bad-folds": "The folds, or their number, cannot be used for cross-fitting.",
         "bad-loss": "The loss is unknown, or not one finite number per row, the largest of size 1e-50 to 1e50.",

@@ -15,13 +15,22 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from .arrays import ArrayLike, FloatArray
-from .data.algorithms import Algorithms, Asked, Decisions, counted_algorithms, named_decisions
+from .data.algorithms import (
+    Algorithms,
+    Asked,
+    Decisions,
+    RiskPairs,
+    counted_algorithms,
+    named_decisions,
+    with_models_asked,
+)
 from .data.aligning import aligned
 from .data.checks import check_alpha, check_n_jobs
 from .data.criteria import Criteria, Criterion, read_criteria
 from .data.declared import check_columns, read_declared
 from .data.groups import check_reference, two_groups_needed
 from .data.losses import Loss, get_loss
+from .data.models import Threshold
 from .data.parts.rows import Roles, read_roles
 from .data.parts.sources import RowsInParts, rows_in_parts
 from .data.reading import Label, outcome_labels, read_column
@@ -551,7 +560,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         score: ArrayLike | None = None,
         reference: Label | None = None,
         randomised: bool = False,
-        threshold: float | None = None,
+        threshold: Threshold | None = None,
         alpha: float | None = None,
     ) -> UsualFigures | UsualFiguresByName:
         """Selection rates by group with differences, ratios and significance tests, and error rates.
@@ -662,10 +671,10 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         self,
         decisions: Decisions | None = None,
         *,
-        risks: Decisions | None = None,
+        risks: RiskPairs | None = None,
         method: Method = "robust",
         randomised: bool = False,
-        threshold: float | None = None,
+        threshold: Threshold | None = None,
         alpha: float | None = None,
         directions: int | str | None = None,
         kinks: bool = True,
@@ -681,8 +690,9 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        decisions : column (n,), several columns, or mapping of names to columns
-            Decisions 0/1 of one or more algorithms for the rows given to `fit`.
+        decisions : column (n,), several columns, fitted model, or mapping of names to columns and models
+            Decisions 0/1 of one or more algorithms for the rows given to `fit`; or any fitted scikit-learn classifier,
+            which decides by its ``predict`` about the X given to `fit`, or by its scores with a threshold.
         risks : pair, pairs (k, 2) or mapping, optional
             Known risk pairs instead of decisions.
         method : {"robust", "sharp", "paper"}
@@ -690,7 +700,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             learner with folds="sequential". "sharp" has more power and needs a learner that is consistent; "paper" is
             the published test.
         randomised, threshold
-            What values strictly between 0 and 1 mean: chances of being selected, or scores cut above `threshold`.
+            What values strictly between 0 and 1 mean: chances of being selected, or scores cut above `threshold`, a
+            number or a mapping of group labels to numbers. For a threshold of its own see `fairfrontier.Thresholded`.
         alpha : float, optional
             Level; default that of the object.
         directions : int or "exact", optional
@@ -776,7 +787,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         *,
         decisions: Decisions | None = None,
         randomised: bool = False,
-        threshold: float | None = None,
+        threshold: Threshold | None = None,
         alpha: float | None = None,
         directions: int = GRID,
         derivative: Derivative = "numerical",
@@ -818,7 +829,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         *,
         decisions: Decisions | None = None,
         randomised: bool = False,
-        threshold: float | None = None,
+        threshold: Threshold | None = None,
         alpha: float | None = None,
         directions: int = GRID,
         derivative: Derivative = "numerical",
@@ -961,11 +972,11 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         self,
         decisions: Decisions | None = None,
         *,
-        risks: Decisions | None = None,
+        risks: RiskPairs | None = None,
         metric: MetricLike = "sqeuclidean",
         method: DistanceMethod | None = None,
         randomised: bool = False,
-        threshold: float | None = None,
+        threshold: Threshold | None = None,
         alpha: float | None = None,
         kinks: bool = False,
     ) -> DistanceInterval | DistanceIntervals:
@@ -1073,7 +1084,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         capacity: float | None = None,
         held_out: bool = False,
         randomised: bool = False,
-        threshold: float | None = None,
+        threshold: Threshold | None = None,
         test: LDATest | JointLDATest | None = None,
     ) -> Alternatives:
         """Find rules of the frontier that are estimated to improve on an algorithm for all groups and in the gap.
@@ -1191,7 +1202,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
                 self.fit_.risks_only("A plot with a region, a test of group skew or a capacity")
             read = {
                 name: questions.algorithms_of(self.fit_, Asked({name: values}, randomised=True)).decisions[0]
-                for name, values in _by_name(decisions).items()
+                for name, values in self._shown(decisions).items()
             }
             return plot_trade_off(self, ax=ax, decisions=read, zoom=zoom)
         risks = {name: self.risks(values) for name, values in self._shown(decisions).items()}
@@ -1263,16 +1274,16 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def _shown(self, decisions: Decisions | None) -> dict[str, Any]:
         """Return the decisions of the algorithms to show, by name; of rows read in parts, names of these algorithms."""
         if self.fit_.counted is None or decisions is None:
-            return _by_name(decisions)
+            return with_models_asked(_by_name(decisions), self.fit_.sample)
         names = counted_algorithms(self.fit_.counted.decisions, Asked(decisions, randomised=True)).names
         return {name: name for name in names}
 
     def _ask(
         self,
         decisions: Decisions | None,
-        risks: Decisions | None,
+        risks: RiskPairs | None,
         randomised: bool,
-        threshold: float | None,
+        threshold: Threshold | None,
         risks_name: str = "risks",
     ) -> tuple[Fit, Algorithms]:
         """Return what was learned, and the algorithms asked about."""
@@ -1339,7 +1350,7 @@ class Pairs(Mapping[tuple[Label, Label], FairFrontier]):
         decisions: Decisions,
         *,
         randomised: bool = False,
-        threshold: float | None = None,
+        threshold: Threshold | None = None,
         alpha: float | None = None,
     ) -> PairTests:
         """Test in every pair whether algorithms have alternatives, adjusted for pairs times algorithms.
@@ -1371,7 +1382,7 @@ def _check_in_memory(for_parts: tuple[object, ...], *, learnable: bool) -> None:
         raise InputError("bad-features", "X is needed to learn from; it may be None only with `external_nuisance`.")
 
 
-def _by_name(decisions: Decisions | None) -> dict[str, ArrayLike]:
+def _by_name(decisions: Decisions | None) -> dict[str, Any]:
     """Return the decisions of the algorithms to show, by name; there may be none."""
     if decisions is None or (isinstance(decisions, Mapping) and not decisions):
         return {}

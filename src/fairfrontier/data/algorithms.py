@@ -1,26 +1,29 @@
-"""Reading the algorithms users ask about: decisions by name, or fixed risk pairs."""
+"""Reading the algorithms users ask about: decisions and models by name, or fixed risk pairs."""
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 
 from ..arrays import ArrayLike, FloatArray
 from ..errors import InputError
 from .aligning import aligned
 from .checks import check_length, check_probabilities, check_risks
 from .messages import listed
+from .models import Model, ModelRows, Threshold, Thresholded, above, is_model, model_decisions, model_scores
 from .reading import Column, read_column
 from .sample import Sample
 from .variables import ADVICE, check_decisions, check_names, read_scores
 
-Decisions: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
-"""A column, several columns, or columns by name."""
+Decisions: TypeAlias = ArrayLike | Model | Thresholded | Mapping[str, ArrayLike | Model | Thresholded]
+"""A column, several columns, a fitted model, or columns and models by name."""
+RiskPairs: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
+"""A risk pair, several, or pairs by name."""
 FAR = 4.0
 """Standard errors by which given risks may lie outside of what the rows allow."""
 ALONE = "the algorithm"
@@ -59,9 +62,11 @@ class Asked:
 
     Attributes
     ----------
-    decisions : column (n,), several columns, or mapping of names to columns; or None
-        Decisions 0 or 1. Values strictly between are scores: they need ``threshold`` (selected above it), or
-        ``randomised=True`` if they really are chances of being selected.
+    decisions : column (n,), several columns, fitted model, or mapping of names to columns and models; or None
+        Decisions 0 or 1, or a model that predicts them. Values strictly between are scores: they need ``threshold``
+        (selected above it), or ``randomised=True`` if they really are chances of being selected.
+    threshold : number or mapping of group labels to numbers, optional
+        Above which scores, or those of a model, are selected.
     risks : pair, pairs (k, 2) or mapping of names to pairs; or None
         Known risk pairs instead.
     risks_name : str
@@ -69,9 +74,9 @@ class Asked:
     """
 
     decisions: Decisions | None = None
-    risks: Decisions | None = None
+    risks: RiskPairs | None = None
     randomised: bool = False
-    threshold: float | None = None
+    threshold: Threshold | None = None
     risks_name: str = "risks"
 
 
@@ -92,8 +97,13 @@ def read_algorithms(sample: Sample, asked: Asked, *, limits: Limits) -> Algorith
         raise either
     if randomised and threshold is not None:
         raise InputError("bad-option", "`randomised=True` and `threshold` contradict each other: give one of them.")
-    named, single = named_decisions(decisions)
-    rows = [_read_decisions(name, values, sample, randomised, threshold) for name, values in named.items()]
+    return read_decisions(sample, asked)
+
+
+def read_decisions(sample: Sample, asked: Asked) -> Algorithms:
+    """Read the decisions that users ask about, those of models included."""
+    named, single = named_decisions(asked.decisions)
+    rows = [_read_decisions(name, given, sample, asked) for name, given in named.items()]
     return Algorithms(tuple(named), np.array(rows).reshape(-1, sample.n_rows), np.empty((0, 2)), single)
 
 
@@ -133,8 +143,14 @@ def _names_of(given: Any, known: Mapping[str, FloatArray]) -> Sequence[str]:
     return names
 
 
-def named_decisions(decisions: Decisions, alone: str = ALONE) -> tuple[dict[str, ArrayLike], bool]:
-    """Return the decisions of each algorithm by name, and whether they are one column, then called ``alone``."""
+def named_decisions(decisions: Any, alone: str = ALONE) -> tuple[dict[str, Any], bool]:
+    """Return the decisions of each algorithm, or its model, by name, and whether it is one, then called ``alone``."""
+    if is_model(decisions) or isinstance(decisions, Thresholded):
+        return {alone: decisions}, True
+    if isinstance(decisions, list | tuple) and any(is_model(one) or isinstance(one, Thresholded) for one in decisions):
+        raise InputError(
+            "bad-decisions", "Several models need names: give a mapping, such as {'old': ..., 'new': ...}."
+        )
     if isinstance(decisions, Mapping):
         if not decisions:
             raise InputError("bad-decisions", "`decisions` names no algorithm: give at least one.")
@@ -148,6 +164,16 @@ def named_decisions(decisions: Decisions, alone: str = ALONE) -> tuple[dict[str,
     return _distinct([(str(column.name), column.to_native()) for column in frame.iter_columns()]), False
 
 
+def with_models_asked(named: Mapping[str, Any], sample: Sample) -> dict[str, Any]:
+    """Return decisions by name in which models have been asked, once; rows that are not in use are set to 0."""
+    found = dict(named)
+    for name, given in named.items():
+        if is_model(given) or isinstance(given, Thresholded):
+            found[name] = np.zeros(sample.n_given)
+            found[name][sample.rows] = _read_decisions(name, given, sample, Asked(randomised=True))
+    return found
+
+
 def _distinct(named: list[tuple[str, ArrayLike]]) -> dict[str, ArrayLike]:
     if not named:
         raise InputError("bad-decisions", "`decisions` has no column: give the decisions of at least one algorithm.")
@@ -155,30 +181,54 @@ def _distinct(named: list[tuple[str, ArrayLike]]) -> dict[str, ArrayLike]:
     return dict(named)
 
 
-def _read_decisions(
-    name: str, values: ArrayLike, sample: Sample, randomised: bool, threshold: float | None
-) -> FloatArray:
+def _read_decisions(name: str, given: Any, sample: Sample, asked: Asked) -> FloatArray:
     label = f"decisions of {name!r}" if name != ALONE else "decisions"
-    values = aligned(values, sample.index, label)
-    if threshold is None:
-        checked = check_probabilities(values, label, sample.n_given, code="bad-decisions", advice=ADVICE.scores)
-        a = checked[sample.rows]
-        if not randomised:
-            check_decisions(a, label)
-        return a
-    if not isinstance(threshold, numbers.Real) or isinstance(threshold, bool) or not np.isfinite(threshold):
-        raise InputError("bad-option", f"`threshold` must be a finite number, got {threshold!r}.")
-    column = read_column(values, label)
+    threshold = asked.threshold
+    if isinstance(given, Thresholded):  # whose own threshold counts
+        given, threshold = given.scores, given.threshold
+    if threshold is not None:
+        scores = _scores(given, sample, name, label)
+        return above(scores, threshold, sample.group, sample.groups.labels)
+    if is_model(given):
+        a = model_decisions(given, rows_for_models(sample), _model_name(name))
+        a = check_probabilities(a, label, sample.n_rows, code="bad-decisions", advice=ADVICE.scores)
+    else:
+        given = aligned(given, sample.index, label)
+        a = check_probabilities(given, label, sample.n_given, code="bad-decisions", advice=ADVICE.scores)[sample.rows]
+    if not asked.randomised:
+        check_decisions(a, label)
+    return a
+
+
+def _scores(given: Any, sample: Sample, name: str, label: str) -> FloatArray:
+    """Return the scores of the rows in use: those of a model, or of a column."""
+    if is_model(given):
+        return model_scores(given, rows_for_models(sample), _model_name(name))
+    column = read_column(aligned(given, sample.index, label), label)
     check_length(column.values, label, sample.n_given)
-    scores = read_scores(Column(column.at(sample.rows), column.missing[sample.rows]), label)
-    return (scores > threshold).astype(float)
+    return read_scores(Column(column.at(sample.rows), column.missing[sample.rows]), label)
+
+
+def _model_name(name: str) -> str:
+    return "The model" if name == ALONE else f"The model {name!r}"
+
+
+def rows_for_models(sample: Sample) -> ModelRows:
+    """Return what models decide about: the covariates as they were given, of the rows in use."""
+    frame = nw.from_native(sample.given, eager_only=True, pass_through=True)
+    if isinstance(sample.given, pd.DataFrame):
+        return ModelRows(sample.given.iloc[sample.rows], sample.positive)
+    if isinstance(frame, nw.DataFrame):
+        rows = frame[sample.rows]
+        return ModelRows(rows.to_native() if frame.implementation.is_polars() else rows.to_pandas(), sample.positive)
+    return ModelRows(sample.X, sample.positive)
 
 
 def _pairs_of(risks: Mapping[str, ArrayLike]) -> FloatArray:
     return np.vstack([check_risks(pair) for pair in risks.values()])
 
 
-def _read_risks(risks: Decisions, limits: Limits, n_rows: int) -> Algorithms:
+def _read_risks(risks: RiskPairs, limits: Limits, n_rows: int) -> Algorithms:
     names: tuple[str, ...]
     if isinstance(risks, Mapping):
         if not risks:

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from .copies import COPIES, Copies, copies_in_words, find_copies, twins
 from .declared import NOTHING, Declared
 from .grouping import Merge, merge_labels, read_group_column, refuse_blanks, refuse_odd_labels
 from .groups import Groups, by_group, make_groups, outside_groups, read_groups
+from .models import unchanged
 from .reading import (
     Column,
     Covariates,
@@ -68,6 +70,10 @@ class Sample:
     people : array (n,) or None
         How many people who are alike each row stands for, if they were counted while the users' input was read in
         parts; ``weight`` is then the sum of theirs. None: one each.
+    given : frame, array or None
+        All rows of the users' covariates, as they were given: models that are asked about decide on them.
+    positive : label or None
+        The users' label of the outcome 1, if outcomes were given as labels.
     """
 
     y: FloatArray
@@ -86,6 +92,8 @@ class Sample:
     merged: Mapping[Label, Mapping[Label, int]] = field(default_factory=dict)
     learning_rows: int = 0
     people: FloatArray | None = None
+    given: Any = None
+    positive: Label | None = None
 
     @property
     def n_obs(self) -> int:
@@ -266,6 +274,8 @@ def make_sample(
         weighted="sample_weight" in columns,
         index=index,
         merged=merged,
+        given=unchanged(X),
+        positive=positive,
     )
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import ArrayLike, FloatArray
-from ..data.algorithms import Asked, counted_algorithms
+from ..data.algorithms import Asked, counted_algorithms, read_decisions
 from ..data.aligning import aligned
 from ..data.checks import check_integer, check_probabilities
+from ..data.models import Thresholded, is_model
 from ..data.risks import Risks
 from ..fit import Fit, predicted
 from ..frontier import sets
@@ -35,6 +36,8 @@ def risks(fit: Fit, decisions: ArrayLike) -> Risks:
     s = fit.sample
     if fit.counted is not None:
         a = counted_algorithms(fit.counted.decisions, Asked(decisions, randomised=True)).decisions[0]
+    elif is_model(decisions) or isinstance(decisions, Thresholded):
+        a = read_decisions(s, Asked(decisions, randomised=True)).decisions[0]
     else:
         given = aligned(decisions, s.index, "decisions")
         a = check_probabilities(given, "decisions", s.n_given, code="bad-decisions")[s.rows]
