@@ -71,6 +71,7 @@ def test_only_public_names_are_listed():
         "LinearFrontierRule",
         "Loss",
         "Risks",
+        "Thresholded",
         "__version__",
         "cost_loss",
         "criteria",
