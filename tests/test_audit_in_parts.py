@@ -129,7 +129,7 @@ def test_the_record_has_the_figures_of_all_rows_in_use(audit, tmp_path):
     assert (told.rows_read, told.rows_learned) == (N, LEARNED)  # of the rows in use
     assert record.data.source.rows_read == N
     assert [run.decides for run in record.sensitivity] == [True, False, False]
-    assert record.settings.n_rep == 1
+    assert record.settings.n_rep == 3
     write_audit(audit, tmp_path / "out")
     schema = json.loads(files("fairfrontier.report").joinpath("audit.schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(json.loads((tmp_path / "out" / "audit.json").read_text(encoding="utf-8")), schema)
@@ -187,7 +187,6 @@ def test_files_are_read_in_parts_above_a_number_of_rows(folder, monkeypatch):
     ("options", "said"),
     [
         ({"capacity": 0.2}, "do not go with --capacity: leave it out, or .* --read whole"),
-        ({"repetitions": 3, "sequential": False}, "--repetitions 3"),
         ({"sequential": True}, "--sequential"),
         ({"clusters": "code"}, "--clusters"),
         ({"rules": "group-aware"}, "--rules group-aware"),

@@ -135,9 +135,14 @@ def folder(frame, tmp_path_factory):
     return sources(frame, tmp_path_factory.mktemp("parts"))
 
 
+def learned(source, **options):
+    """A fit by some of the rows with two repetitions of the cross-fitting."""
+    return fitted(source, learn_rows=500, n_rep=2, **options)
+
+
 @pytest.fixture(scope="module")
 def by_source(folder, small_blocks):
-    fits = {name: fitted(folder[name], learn_rows=500) for name in ("frame", "folder", "lazy frame", "CSV files")}
+    fits = {name: learned(folder[name]) for name in ("frame", "folder", "lazy frame", "CSV files")}
     # of others without a learner
     names = ("frame", "polars frame", "file", "dask frame")
     return fits, {name: fitted(folder[name], external_nuisance=["t_two", "t_one"]) for name in names}
@@ -162,7 +167,7 @@ def row_seeds():
 
 
 def test_all_rows_learned_from_give_the_fit_in_memory(frame):
-    ff = fitted(frame, learn_rows=5000)
+    ff = fitted(frame, learn_rows=5000, n_rep=1)
     folds = folds_of_rows(row_seeds()[1], np.arange(len(frame)), 2)
     memory = FairFrontier(
         learner="factored-logit", folds=folds, n_rep=1, n_boot=99, random_state=1, compress=True, copies="ignore"
@@ -196,13 +201,32 @@ def test_all_rows_learned_from_give_the_fit_in_memory(frame):
     assert ff.plot(decisions=["in use"]).get_title() == memory.plot(decisions={"in use": frame["in use"]}).get_title()
 
 
+def test_the_robust_test_is_that_in_memory(frame):
+    ff = fitted(frame, learn_rows=5000, n_rep=None, sample_weight="weight")
+    seed = row_seeds()[1]
+    seeds = [seed, *child_seeds(seed, 2)]  # three repetitions, as for frames
+    folds = np.array([folds_of_rows(each, np.arange(len(frame)), 2) for each in seeds])
+    assert ff.nuisance_.folds.tolist() == folds.tolist()
+    memory = FairFrontier(learner="factored-logit", folds=folds, n_boot=99, random_state=1, copies="ignore")
+    memory.fit(frame[FEATURES], frame["y"], sensitive_features=frame["group"], sample_weight=frame["weight"])
+    one, other = ff.test_lda("in use"), memory.test_lda(frame["in use"])
+    assert np.isclose(one.statistic, other.statistic, rtol=1e-6)
+    assert np.isclose(one.p_value, other.p_value)
+    assert other.evidence.share_changed > 0.0
+    assert np.isclose(one.evidence.share_changed, other.evidence.share_changed)
+    assert np.allclose(one.evidence.direction, other.evidence.direction)
+    sharp = ff.test_lda("in use", method="sharp")
+    assert sharp.p_value != one.p_value
+
+
 def test_a_sample_is_learned_from_and_all_rows_are_predicted_out_of_fold(frame, by_source):
     ff = by_source[0]["folder"]
     sample_seed, fold_seed = row_seeds()
     rows = sorted(sorted(range(len(frame)), key=lambda row: plain_hash(sample_seed, row))[:500])
     assert ff.fit_.whole.y.tolist() == frame["y"].iloc[rows].tolist()
     folds = folds_of_rows(fold_seed, np.arange(len(frame)), 2)
-    assert ff.nuisance_.folds.tolist() == [folds[rows].tolist()]
+    assert ff.nuisance_.folds.shape == (2, 500)
+    assert ff.nuisance_.folds[0].tolist() == folds[rows].tolist()
     # without fold k: learned from the rows drawn that are not in it, by the in-memory path with two folds
     X = frame[FEATURES]
     t = np.full((len(frame), 2), np.nan)
@@ -305,13 +329,15 @@ def same_cells(one, other):
     cells, own = (ff.fit_.plane().function.scores for ff in (one, other))
     columns = ("l0", "dl", "t", "group", "weight", "counts")
     alike = [getattr(own, column).tobytes() == getattr(cells, column).tobytes() for column in columns]
+    tests, again = (ff.fit_.counted.tests for ff in (one, other))
+    alike += [tests[name].statistic == again[name].statistic for name in tests]
     return all(alike) and one.nuisance_ == other.nuisance_ and one.diagnostics_ == other.diagnostics_
 
 
 def test_ranges_of_the_rows_on_workers_give_the_same_bits(by_source, folder):
     distributed = pytest.importorskip("distributed")
     with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
-        ff = fitted(folder["folder"], learn_rows=500, client=client)
+        ff = learned(folder["folder"], client=client)
         with pytest.raises(InputError, match="decisions of 'x1'"):
             fitted(folder["folder"], algorithms=["x1"], features=["x2"], client=client)
     assert same_cells(by_source[0]["frame"], ff)
@@ -335,7 +361,7 @@ def test_a_cluster_of_processes_survives_that_a_worker_is_killed(by_source, fold
         frame = folder["dask frame"]
         mortal = frame.map_partitions(die_once, str(tmp_path / "died"), meta=frame._meta)
         pids = set(client.run(os.getpid).values())
-        survived = fitted(mortal, learn_rows=500, client=client)
+        survived = learned(mortal, client=client)
         assert len((tmp_path / "died").read_text()) >= 6
         assert set(client.run(os.getpid).values()) != pids
     assert same_cells(by_source[0]["frame"], survived)

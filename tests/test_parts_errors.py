@@ -102,7 +102,7 @@ def test_outcomes_groups_and_gaps_of_all_parts_together(frame, folder):
         ({"features": []}, "no column left to learn from"),
         ({"categorical": ["group"]}, "categorical names 'group', which is no covariate"),
         ({"clusters": "code"}, "does not go with `clusters`"),
-        ({"n_rep": 2, "jitter": 0.1}, "does not go with n_rep=2 and jitter=0.1"),
+        ({"bias_correction": "regret", "jitter": 0.1}, "does not go with .*regret.* and jitter=0.1"),
         ({"folds": "sequential"}, "does not go with `folds`"),
         ({"rules": "group-aware"}, "does not go with rules='group-aware'"),
         ({"accuracy": "overall"}, "does not go with .*overall"),
@@ -181,6 +181,27 @@ class Generated:
                 "t_one": t[:, 1],
             }
             yield Part(f"part {k}", pl.DataFrame(values).select(columns), k * self.size)
+
+
+class Changing(Generated):
+    """Rows of which some are others when they are read once more."""
+
+    def __init__(self, change):
+        super().__init__(2, 300)
+        self.change, self.passes = change, 0
+
+    def parts(self, columns, start=0, stop=None):
+        self.passes += 1
+        for part in super().parts(columns, start, stop):
+            yield part if self.passes == 1 else Part(part.name, self.change(part.frame), part.first)
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")  # the predictions are noise
+@pytest.mark.parametrize("change", [lambda frame: frame[:-1], lambda frame: frame.with_columns(group=pl.lit("three"))])
+def test_rows_that_change_between_the_passes_are_refused(change):
+    with pytest.raises(InputError, match="changed while they were read") as caught:
+        fitted(Changing(change), external_nuisance=T)
+    assert caught.value.code == "bad-file"
 
 
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")  # the predictions are noise

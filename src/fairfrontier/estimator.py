@@ -333,7 +333,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
         If ``y`` is the name of a column, so are ``sensitive_features`` (or a list of them), ``sample_weight`` and
         ``external_nuisance`` (two of them). The rows are then read twice: ``learn_rows`` of them are learned from, and
-        all are predicted out of fold and counted as with ``compress=True``. What needs the rows says so.
+        all are predicted out of fold and counted as with ``compress=True``, by the first repetition of the
+        cross-fitting; the robust test takes all repetitions. What needs the rows says so.
         """
         self._check_options()
         loss = get_loss(self.loss)
@@ -388,7 +389,6 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     def _check_in_parts(self, given: Mapping[str, object], rules: RuleClass, criteria: Criteria) -> None:
         """Refuse what does not go with rows that are read in parts."""
         reasons = {f"`{name}`": value is not None for name, value in given.items()} | {
-            f"n_rep={self.n_rep}": self.n_rep not in (None, 1),
             "`folds`": self.folds is not None,
             f"bias_correction={self.bias_correction!r}": self.bias_correction is not None,
             f"rules={self.rules!r}": rules.sees_group,
@@ -415,7 +415,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
                 Reading(self.groups, self.merge, self.positive, self.missing, declared),
                 loss,
                 learner,
-                replace(self._learning(bool(roles.nuisance)), n_rep=1),
+                self._learning(bool(roles.nuisance)),
                 self._options(),
                 Seeds.of(self.random_state),
                 self.learn_rows,

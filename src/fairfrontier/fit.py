@@ -28,6 +28,7 @@ from .frontier.criteria import risk_rows
 from .frontier.mixtures import Predicted
 from .frontier.regret import Regret, estimate_regret
 from .frontier.rule_class import GroupBlind, RuleClass
+from .frontier.rule_sums import RuleTest
 from .frontier.sets import BestPoints, sharp_points
 from .frontier.support import SupportFunction, build_support_function, group_means, make_scores, stack_repetitions
 from .learning.cross_fitting import Nuisance, Seed, as_seed, cross_fit, external_nuisance
@@ -145,12 +146,15 @@ class Counted:
         Decisions of the algorithms that were named when the rows were read, for every cell.
     learned : mapping name -> array (n,)
         The same for the rows that were learned from.
+    tests : mapping name -> RuleTest
+        The robust test over the fan of each algorithm, by sums over all rows of rules of all repetitions.
     """
 
     source: str
     n_rows: int
     decisions: Mapping[str, FloatArray]
     learned: Mapping[str, FloatArray]
+    tests: Mapping[str, RuleTest]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,8 +1,10 @@
 """Learning from rows that are read in parts: a sample of them is learned from, then all are predicted and counted.
 
 Two passes. The first draws the rows that are learned from and finds out which groups and outcomes there are. The second
-predicts every row by the model that was fitted without its fold, and counts people who are alike. In memory are at most
-a part, a block of rows, the rows learned from (twice, while they are drawn) and the cells.
+predicts every row by the models that were fitted without its fold, one for each repetition of the cross-fitting. It
+counts people who are alike by the first one, and adds up what the rules of the robust test change: these take all
+repetitions, and were chosen by the rows that are learned from. In memory are at most a part, a block of rows, the rows
+learned from (twice, while they are drawn) and the cells.
 
 How rows are split into parts changes no bit: folds and the sample are functions of seed and row number, predictions are
 made for blocks of rows that begin at the same row numbers whatever the parts are, and sums are of integers. So ranges
@@ -21,14 +23,14 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from .arrays import FloatArray
+from .arrays import FloatArray, IntArray
 from .data.checks import check_integer
 from .data.declared import NOTHING, Declared, as_declared
 from .data.grouping import Merge
 from .data.groups import make_groups, two_groups_needed
 from .data.losses import Loss
 from .data.parts.drawing import RowSample, folds_of_rows
-from .data.parts.rows import Account, Coding, PartRows, Roles, in_part, join, learning_table, read_rows
+from .data.parts.rows import Account, Coding, PartRows, Roles, in_part, join, learning_table, read_rows, rows_changed
 from .data.parts.sources import DaskRows, RowsInParts
 from .data.reading import Label
 from .data.row_losses import RowLosses, row_losses
@@ -37,8 +39,11 @@ from .data.variables import check_weights
 from .errors import DroppedRowsWarning, FairFrontierError, InputError
 from .fit import Bounds, Counted, Fit, Learning, Options, Plane, Seeds
 from .frontier.cells import BINS, CellTable, add_cells, cell_scores, count_cells
+from .frontier.criteria import risk_rows
+from .frontier.rule_sums import BlockRows, FixedRules, Kinds, RuleSums, Units, no_sums, sum_rows
 from .frontier.sets import sharp_points
 from .frontier.support import build_support_function
+from .inference.fan.robust import ChosenRules, choose_rules, fan_test_by_sums
 from .learning.cross_fitting import Nuisance, cross_fit, external_nuisance, predict_rows
 from .learning.diagnostics import diagnose
 from .learning.learners import FittedLearner, Learner, child_seeds
@@ -50,6 +55,10 @@ BLOCK = 2**16
 """Rows that are predicted together: those with numbers from k times this to (k + 1) times this."""
 MOST_CELLS = 5_000_000
 """Cells at most in which people are counted."""
+CHOOSING_ROWS = 200_000
+"""Rows at most, of those that are learned from, by which the rules of the robust test are chosen."""
+FOLDS_OUTSIDE = 5
+"""Folds by which widths are estimated where the predictions come from outside."""
 
 
 Range = tuple[int, int | None]
@@ -89,9 +98,43 @@ class Task:
         """Seeds of the sample and of the folds; the ones before them serve the cross-fitting."""
         return child_seeds(self.seeds.learning, 7)[5:]
 
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return FOLDS_OUTSIDE if self.roles.nuisance else self.how.n_folds
+
+    @property
+    def n_rep(self) -> int:
+        """Number of repetitions of the cross-fitting."""
+        return 1 if self.roles.nuisance else self.how.n_rep
+
+    def folds(self, row: IntArray) -> IntArray:
+        """Return the folds (n_rep, n) of rows with these numbers."""
+        first = self.row_seeds[1]
+        seeds = [first, *child_seeds(first, self.n_rep - 1)]
+        return np.array([folds_of_rows(seed, row, self.n_folds) for seed in seeds])
+
     def here(self) -> Task:
         """Return the same without a cluster."""
         return replace(self, client=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """What is needed to predict and count: how labels become numbers, models, units, and rules for each algorithm."""
+
+    coding: Coding
+    models: list[FittedLearner]
+    units: Units
+    rules: tuple[FixedRules, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What was counted: cells of people who are alike, and what the rules chosen for each algorithm change."""
+
+    table: CellTable
+    sums: tuple[RuleSums, ...]
 
 
 def on_cluster(source: RowsInParts, client: Any) -> RowsInParts:
@@ -119,13 +162,22 @@ def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
     sample = _learning_sample(task, drawn, coding)
     losses, models = row_losses(task.loss, sample.y), list[FittedLearner]()
     nuisance = _learned(task, sample, losses, drawn, models)
-    length = _unit(row_losses(task.loss, coding.outcomes))
-    table = _second_pass(task, coding, models, length)
+    units = _units(row_losses(task.loss, coding.outcomes), coding)
+    algorithms = range(len(task.roles.algorithms))
+    chosen = [_chosen(task, sample, losses, nuisance, drawn, j, n_used=coding.n_used) for j in algorithms]
+    counted = _second_pass(task, Counting(coding, models, units, tuple(each.rules for each in chosen)))
+    table = counted.table
+    if int(table.counts.sum()) != coding.n_used:
+        raise rows_changed(task.source.name)
     cells, of_cells = _cell_sample(task, table, coding)
-    function = build_support_function(cell_scores(table, of_cells.l0, of_cells.dl, length=length))
+    function = build_support_function(cell_scores(table, of_cells.l0, of_cells.dl, length=units.change))
     decisions, learned = (
         dict(zip(task.roles.algorithms, each.T, strict=True)) for each in (table.keys[:, 4:], drawn.decisions)
     )
+    kinds = Kinds(table.keys[:, 3], of_cells.l0, of_cells.dl, cells.group)
+    tests = [
+        fan_test_by_sums(each, sums, units, kinds, task.n_rep) for each, sums in zip(chosen, counted.sums, strict=True)
+    ]
     diagnostics = diagnose(
         nuisance.predictions[0],
         sample.groups.shares,
@@ -149,7 +201,9 @@ def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
         sequence=None,
         options=task.options,
         compressed=True,
-        counted=Counted(task.source.name, coding.n_rows, decisions, learned),
+        counted=Counted(
+            task.source.name, coding.n_rows, decisions, learned, dict(zip(task.roles.algorithms, tests, strict=True))
+        ),
     )
     return fit, coding
 
@@ -296,10 +350,10 @@ def _learned(task: Task, sample: Sample, losses: RowLosses, drawn: PartRows, mod
     """Learn from the rows drawn, and keep the models; or take their predictions made elsewhere."""
     if task.roles.nuisance:
         return external_nuisance(sample, losses.dl, drawn.nuisance)
-    folds = folds_of_rows(task.row_seeds[1], drawn.row, task.how.n_folds)
-    if len(np.unique(folds)) < task.how.n_folds:
+    folds = task.folds(drawn.row)
+    if min(len(np.unique(each)) for each in folds) < task.how.n_folds:
         raise InputError(
-            "group-too-small", f"{len(folds)} rows to learn from are too few for {task.how.n_folds} folds of them."
+            "group-too-small", f"{len(drawn.row)} rows to learn from are too few for {task.how.n_folds} folds of them."
         )
     with progress_bar("Learning the nuisance functions", show=task.options.verbose) as progress:
         return cross_fit(
@@ -314,47 +368,71 @@ def _learned(task: Task, sample: Sample, losses: RowLosses, drawn: PartRows, mod
         )
 
 
-def _unit(losses: RowLosses) -> float:
-    """Return the power of two next above the largest loss difference."""
-    return float(np.ldexp(1.0, int(np.frexp(np.abs(losses.dl).max())[1])))
+def _units(losses: RowLosses, coding: Coding) -> Units:
+    """Return the powers of two next above the largest weight, loss and loss difference."""
+    largest = coding.largest_weight, np.abs([losses.l0, losses.l0 + losses.dl]).max(), np.abs(losses.dl).max()
+    return Units(*(float(np.ldexp(1.0, int(np.frexp(each)[1]))) for each in largest))
 
 
-def _second_pass(task: Task, coding: Coding, models: list[FittedLearner], length: float) -> CellTable:
-    """Predict every row out of fold, and count people who are alike."""
+def _chosen(
+    task: Task, sample: Sample, losses: RowLosses, nuisance: Nuisance, drawn: PartRows, algorithm: int, *, n_used: int
+) -> ChosenRules:
+    """Choose the rules of the robust test of an algorithm for ``n_used`` rows, by some of those learned from."""
+    n = sample.n_obs
+    some = np.linspace(0, n - 1, min(n, CHOOSING_ROWS)).astype(np.intp)
+    rows = risk_rows(
+        losses.l0[some],
+        losses.dl[some],
+        nuisance.predictions[:, some].reshape(-1, len(sample.groups)),
+        sample.group[some],
+        sample.weight[some],
+    )
+    folds = task.folds(drawn.row[some])[0]
+    times = max(1.0, n_used / len(some))
+    return choose_rules(rows, drawn.decisions[some, algorithm], folds, times=times, n_jobs=task.options.n_jobs)
+
+
+def _second_pass(task: Task, counting: Counting) -> Counts:
+    """Predict every row out of fold, count people who are alike, and add up what rules change."""
     with progress_bar("Predicting and counting", show=task.options.verbose) as progress:
-        return _sum(over_ranges(task, _count, progress, coding, models, length), task.roles)
+        return _sum(over_ranges(task, _count, progress, counting), task, counting)
 
 
-def _count(
-    task: Task, span: Range, progress: Report | None, coding: Coding, models: list[FittedLearner], length: float
-) -> CellTable:
+def _count(task: Task, span: Range, progress: Report | None, counting: Counting) -> Counts:
     """Predict and count a range of the rows."""
-    parts = (coding.coded(rows) for _, rows in _told(task, span, progress, coding.n_rows))
-
-    def tables() -> Iterator[CellTable]:
-        for rows in _blocks(parts, task.block):
-            t = rows.nuisance if task.roles.nuisance else _predictions(task, rows, models)
-            yield count_cells(t, rows.group, rows.y, rows.weight, rows.decisions, length=length)
-
-    return _sum(tables(), task.roles)
+    told = _told(task, span, progress, counting.coding.n_rows)
+    blocks = _blocks((counting.coding.coded(rows) for _, rows in told), task.block)
+    return _sum((_count_block(task, rows, counting) for rows in blocks), task, counting)
 
 
-def _sum(tables: Iterator[CellTable], roles: Roles) -> CellTable:
-    """Add up tables as they come; refuse too many cells."""
+def _count_block(task: Task, rows: PartRows, counting: Counting) -> Counts:
+    """Predict and count the rows of a block."""
+    folds, losses = task.folds(rows.row), row_losses(task.loss, rows.y)
+    t = rows.nuisance[None] if task.roles.nuisance else _predictions(task, rows, folds, counting.models)
+    table = count_cells(t[0], rows.group, rows.y, rows.weight, rows.decisions, length=counting.units.change)
+    own = BlockRows(t, rows.weight, losses.l0, losses.dl, rows.group, folds[0])
+    every = zip(counting.rules, rows.decisions.T, strict=True)
+    return Counts(table, tuple(sum_rows(rules, own, a, counting.units, task.n_folds) for rules, a in every))
+
+
+def _sum(found: Iterator[Counts], task: Task, counting: Counting) -> Counts:
+    """Add up counts as they come; refuse too many cells."""
     nobody = np.empty(0, dtype=np.int64)
-    held = [CellTable(np.empty((0, 4 + len(roles.algorithms))), nobody, nobody)]
+    held = [CellTable(np.empty((0, 4 + len(task.roles.algorithms))), nobody, nobody)]
+    sums = [no_sums(rules, task.n_folds) for rules in counting.rules]
     waiting, most = 0, 2**20
-    for table in tables:
-        held.append(table)
-        waiting += len(table)
+    for counts in found:
+        held.append(counts.table)
+        sums = [one + other for one, other in zip(sums, counts.sums, strict=True)]
+        waiting += len(counts.table)
         if waiting > most:
             held = [add_cells(held)]
             waiting = len(held[0])
             most = 2 * waiting + 2**20
-            _refuse_many(held[0], roles)
+            _refuse_many(held[0], task.roles)
     total = add_cells(held)
-    _refuse_many(total, roles)
-    return total
+    _refuse_many(total, task.roles)
+    return Counts(total, tuple(sums))
 
 
 def _blocks(parts: Iterator[PartRows], size: int) -> Iterator[PartRows]:
@@ -374,14 +452,15 @@ def _blocks(parts: Iterator[PartRows], size: int) -> Iterator[PartRows]:
         yield join(held)
 
 
-def _predictions(task: Task, rows: PartRows, models: list[FittedLearner]) -> FloatArray:
-    """Return predictions (n, 2) of every row by the model fitted without its fold."""
-    fold, t = folds_of_rows(task.row_seeds[1], rows.row, task.how.n_folds), np.empty((len(rows.row), 2))
+def _predictions(task: Task, rows: PartRows, folds: IntArray, models: list[FittedLearner]) -> FloatArray:
+    """Return predictions (n_rep, n, 2) of every row, each by the model of that repetition fitted without its fold."""
+    t = np.empty((*folds.shape, 2))
     X = as_declared(rows.X, task.reading.declared) if task.reading.declared else rows.X
-    for k, model in enumerate(models, start=1):
-        own = np.flatnonzero(fold == k)
+    for number, model in enumerate(models):
+        repetition, k = divmod(number, task.how.n_folds)
+        own = np.flatnonzero(folds[repetition] == k + 1)
         if len(own):
-            t[own] = predict_rows(model, X.iloc[own]).delta_theta
+            t[repetition, own] = predict_rows(model, X.iloc[own]).delta_theta
     return t
 
 

@@ -78,5 +78,5 @@ def fitted(source, **options):
     }
     if "external_nuisance" in options:
         to_fit |= {"external_nuisance": options.pop("external_nuisance"), "features": None}
-    chosen = {"learner": "factored-logit", "n_folds": 2, "n_boot": 99, "random_state": 1} | options
+    chosen = {"learner": "factored-logit", "n_folds": 2, "n_rep": 1, "n_boot": 99, "random_state": 1} | options
     return FairFrontier(**chosen).fit(source, **to_fit)

@@ -138,7 +138,6 @@ def _check_request(request: AuditRequest) -> None:
         "--clusters": request.clusters is not None,
         "--copies keep-together": request.copies == "keep-together",
         "--sequential": request.sequential,
-        f"--repetitions {request.repetitions}": request.repetitions not in (None, 1),
         "--rules group-aware": request.rules == "group-aware",
         "--jitter": request.jitter != 0.0,
         "--fairness, --accuracy, --keep and --profit": other_criteria(request),

@@ -75,6 +75,43 @@ def sum_rules(p, cutoffs, steps, rows, decisions, shares, influence, sums):  # t
                 noise[:] = 0.0
 
 
+@njit(cache=True, nogil=True)
+def sum_fixed_rules(p, full, steps, t, decisions, own, place, out):  # type: ignore[no-untyped-def]
+    """Add to ``out`` (R, P, 9) what rules p (R, J) change of ``decisions`` (n,), by place of the row: see `rule_sums`.
+
+    ``t`` (n_rep, n, J): predictions of each repetition; ``own`` (n, 3): weight, loss difference and loss of each row.
+    """
+    n_rep = t.shape[0]
+    for r in range(p.shape[0]):
+        for i in range(t.shape[1]):
+            less, more, sum_chances, sum_squares = 0.0, 0.0, 0.0, 0.0
+            for k in range(n_rep):
+                score = 0.0
+                for j in range(p.shape[1]):
+                    score += p[r, j] * t[k, i, j]
+                at_once = decisions[i] - (1.0 if score < 0.0 else 0.0)
+                moved = _step(score, full[r], decisions[i]) if steps else at_once
+                chance = decisions[i] - moved
+                sum_chances += chance
+                sum_squares += chance * chance
+                less += max(moved, 0.0)
+                more += max(-moved, 0.0)
+            weight, at = own[i, 0], out[r, place[i]]
+            change, less, more = weight * own[i, 1], less / n_rep, more / n_rep
+            x, stake = change * (less - more), abs(change) * (less + more)
+            at[0] += x
+            at[1] += x * x
+            at[2] += x * weight
+            at[3] += x * weight * own[i, 2]
+            apart = sum_squares - sum_chances * sum_chances / n_rep
+            if n_rep > 1 and apart > ROUNDING * n_rep:
+                at[4] += change * change * 2.0 * apart / (n_rep - 1.0)
+            at[5] += weight * (less + more)
+            at[6] += stake
+            at[7] += stake * weight * less
+            at[8] += stake * weight * more
+
+
 @njit(cache=True, nogil=True, inline="always")
 def _add_row(rows, i, moved, x, moves, touched, n_touched):  # type: ignore[no-untyped-def]
     """Add a row whose decision is moved to the sums of its unit; return how many criteria the unit has by now."""

@@ -70,25 +70,41 @@ def stand(
     factors = (disagreement_factor(n_folds), step_factor(n_folds, n_rep)) if n_rep > 1 else (0.0, 0.0)
     sizes = rows.by_criterion(np.abs(rows.base) + np.abs(rows.change))
     shares, extremes = rows.by_unit(rows.share), _extremes(rows, rows.change, kinds)
-    # a person who is as heavy as they are on average and has the rarest value of all moves criterion j by this
     ends = [each - rows.share * criteria[rows.which] for each in (rows.base, rows.base + rows.change)]
     least = _extremes(rows, np.minimum(*ends), kinds)[:, 0]
     most = _extremes(rows, np.maximum(*ends), kinds)[:, 1]
-    moved = UNSEEN * np.square(shares).sum(axis=0) * np.maximum(most, -least)
-    turned = np.vstack([np.eye(len(criteria)), slopes]) * np.nan_to_num(moved)
-    return Standing(a, theta, both, both.T @ both, shares, sizes, extremes, turned @ turned.T, *factors)
+    unseen = unseen_covariance(np.square(shares).sum(axis=0), least, most, slopes)
+    return Standing(a, theta, both, both.T @ both, shares, sizes, extremes, unseen, *factors)
+
+
+def unseen_covariance(squares: FloatArray, least: FloatArray, most: FloatArray, slopes: FloatArray) -> FloatArray:
+    """What is added to the covariance of theta: of people as heavy as they are on average with the rarest values.
+
+    ``squares`` (J,) of people's shares summed up; ``least`` and ``most`` (J,): how far a person is off the mean.
+    """
+    moved = UNSEEN * squares * np.maximum(most, -least)
+    turned = np.vstack([np.eye(len(moved)), slopes]) * np.nan_to_num(moved)
+    added: FloatArray = turned @ turned.T
+    return added
 
 
 def _extremes(rows: CriteriaRows, values: FloatArray, kinds: Sequence[Sequence[int]]) -> FloatArray:
-    """The smallest and the largest value (J, 2) of each criterion, of which ``values`` (E,) are the entries' parts.
-
-    If people have unequal weights, the largest value may belong to a heavy one: values are also taken times the weight,
-    relative to that of people who count in the same criterion, on average by weight.
-    """
-    found, counts = np.zeros((rows.n_criteria, 2)), rows.share > 0.0
+    """The smallest and the largest value (J, 2) of each criterion, of which ``values`` (E,) are the entries' parts."""
+    counts = rows.share > 0.0
     which, share = rows.which[counts], rows.share[counts]
-    value = values[counts] / share
-    heavy = value * share / np.bincount(which, share**2, rows.n_criteria)[which]
+    typical = np.bincount(which, share**2, rows.n_criteria)
+    return extremes_of(which, values[counts] / share, share / typical[which], kinds, rows.n_criteria)
+
+
+def extremes_of(
+    which: IntArray, value: FloatArray, times: FloatArray, kinds: Sequence[Sequence[int]], n_criteria: int
+) -> FloatArray:
+    """The smallest and the largest of some values (E,) of criteria ``which`` (E,): (J, 2).
+
+    If people have unequal weights, the largest value may belong to a heavy one: values are also taken ``times`` (E,)
+    the weight, relative to that of people who count in the same criterion, on average by weight.
+    """
+    found, heavy = np.zeros((n_criteria, 2)), value * times
     alone = [[int(j)] for j in np.unique(which) if not any(j in kind for kind in kinds)]
     for kind in [*kinds, *alone]:
         on = np.isin(which, list(kind))
@@ -108,7 +124,7 @@ def rounding(standing: Standing, p: FloatArray, q: FloatArray | None = None) -> 
     return found
 
 
-class _FoldMeans(NamedTuple):
+class FoldMeans(NamedTuple):
     """Means (F, J) of the criteria in each fold and in all the others, and the folds' ``size`` (F,)."""
 
     own: FloatArray
@@ -129,27 +145,39 @@ def _estimate_widths(
     names, code = np.unique(folds, return_inverse=True)
     place = code[at] * n + rows.which
     sums, parts = (
-        np.bincount(place, x, minlength=len(names) * n).reshape(-1, n) for x in (value, rows.share)
+        np.bincount(place, x, minlength=len(names) * n).reshape(-1, n).astype(np.float64) for x in (value, rows.share)
     )  # by fold and criterion
+    means = fold_means(sums, parts, np.bincount(code, rows.mass, minlength=len(names)).astype(np.float64))
+    estimates, slopes = estimate_widths(means, widths)
+    influences = np.zeros((len(rows.unit_stops) - 1, len(widths)))
+    for v, slope in enumerate(slopes):
+        if slope.any():
+            scaled = np.divide(slope, parts, out=np.zeros_like(slope), where=parts > 0.0).ravel()[place]
+            centred = scaled * (value - rows.share * np.nan_to_num(means.own).ravel()[place])
+            influences[:, v] = rows.by_unit(centred).sum(axis=1)
+    return estimates, influences, slopes.sum(axis=1)
+
+
+def fold_means(sums: FloatArray, parts: FloatArray, size: FloatArray) -> FoldMeans:
+    """Means by fold of sums (F, J) over ``parts`` (F, J) of all people who count in a criterion."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean, other = sums / parts, (sums.sum(axis=0) - sums) / (parts.sum(axis=0) - parts)
-    size = np.bincount(code, rows.mass, minlength=len(names)).astype(np.float64)
-    means = _FoldMeans(mean, other, size)
-    estimates, influences = np.zeros(len(widths)), np.zeros((len(rows.unit_stops) - 1, len(widths)))
-    slopes = np.zeros((len(widths), n))
+        return FoldMeans(sums / parts, (sums.sum(axis=0) - sums) / (parts.sum(axis=0) - parts), size)
+
+
+def estimate_widths(means: FoldMeans, widths: Sequence[Width]) -> tuple[FloatArray, FloatArray]:
+    """Widths (V,), each from the criteria that each fold's others choose, and their slopes (V, F, J)."""
+    estimates, slopes = np.zeros(len(widths)), np.zeros((len(widths), *means.own.shape))
     for v, width in enumerate(widths):
         if not isinstance(width, tuple):
             estimates[v] = width
-            continue
-        estimates[v], slope = _ratio(means, width) if isinstance(width, Ratio) else _largest(means, width)
-        slopes[v] = slope.sum(axis=0)
-        scaled = np.divide(slope, parts, out=np.zeros_like(slope), where=parts > 0.0).ravel()[place]
-        centred = scaled * (value - rows.share * np.nan_to_num(mean).ravel()[place])
-        influences[:, v] = rows.by_unit(centred).sum(axis=1)
-    return estimates, influences, slopes
+        elif isinstance(width, Ratio):
+            estimates[v], slopes[v] = _ratio(means, width)
+        else:
+            estimates[v], slopes[v] = _largest(means, width)
+    return estimates, slopes
 
 
-def _largest(means: _FoldMeans, pairs: Sequence[tuple[int, int]]) -> tuple[float, FloatArray]:
+def _largest(means: FoldMeans, pairs: Sequence[tuple[int, int]]) -> tuple[float, FloatArray]:
     """The mean over folds of the difference that is largest on the others, and its slopes (F, J)."""
     slope = np.zeros_like(means.own)
     for f in range(len(slope)):
@@ -160,7 +188,7 @@ def _largest(means: _FoldMeans, pairs: Sequence[tuple[int, int]]) -> tuple[float
     return _sum(slope, means), slope
 
 
-def _ratio(means: _FoldMeans, ratio: Ratio) -> tuple[float, FloatArray]:
+def _ratio(means: FoldMeans, ratio: Ratio) -> tuple[float, FloatArray]:
     """Mean over folds of the criterion smallest on the others over that of the largest, and its slopes (F, J)."""
     low, high = np.zeros_like(means.own), np.zeros_like(means.own)
     for f in range(len(low)):
@@ -181,5 +209,5 @@ def _ratio(means: _FoldMeans, ratio: Ratio) -> tuple[float, FloatArray]:
     return found, slope
 
 
-def _sum(slope: FloatArray, means: _FoldMeans) -> float:
+def _sum(slope: FloatArray, means: FoldMeans) -> float:
     return float(np.where(slope != 0.0, slope * np.nan_to_num(means.own), 0.0).sum())

@@ -13,7 +13,7 @@ from ..data.algorithms import Algorithms, Asked, Limits, counted_algorithms, rea
 from ..data.checks import check_capacity, check_n_directions, check_risks
 from ..data.row_losses import row_losses
 from ..errors import CapacityWarning, FewDrawsWarning, InputError
-from ..fit import Bounds, Fit, attainable, predicted
+from ..fit import Bounds, Counted, Fit, attainable, predicted
 from ..frontier.attainable import Attainable
 from ..frontier.sets import feasible_set
 from ..frontier.support import group_means
@@ -29,7 +29,7 @@ from .distance.metrics import MetricLike, read_metric
 from .distance.result import DistanceInterval, DistanceIntervals, FairestPoint
 from .estimates import frontier, pareto_frontier, points_table
 from .fan.forms import folds_of
-from .fan.robust import fan_test
+from .fan.robust import FanTest, fan_test, with_p_value
 from .group_skew import GroupSkewTest, group_skew_test
 from .group_skew import Method as SkewMethod
 from .lda.evidence import Evidence, Method, lda_evidence, with_normal_test
@@ -95,6 +95,8 @@ def lda_tests(
         evidence = aware_evidence(fit, algorithms, evidence, capacity)
     if fit.sequence is not None:
         evidence = _in_sequence(fit, algorithms, evidence, method, capacity)
+    elif fit.counted is not None:
+        evidence = _by_sums(fit, fit.counted, algorithms, evidence, method)
     elif not fit.rules.sees_group and not fit.compressed:
         evidence = _over_the_fan(fit, algorithms, evidence, method, capacity)
     rates: list[FloatArray | None] = [fit.group_means(a) for a in algorithms.decisions]
@@ -158,6 +160,19 @@ def _over_the_fan(
     rows = predicted(fit.sample, fit.row_losses, fit.nuisance.predictions, fit.bounds, rules=fit.rules).rows
     rows, folds, smallest = rows.within(capacity), folds_of(fit), 1.0 / (1 + fit.options.n_boot)
     tests = [fan_test(rows, a, folds, smallest=smallest, n_jobs=fit.options.n_jobs) for a in algorithms.decisions]
+    return _replaced(found, tests, method)
+
+
+def _by_sums(
+    fit: Fit, counted: Counted, algorithms: Algorithms, found: list[Evidence], method: Method
+) -> list[Evidence]:
+    """Put the robust test over the fan, by sums over rows that were read in parts, in the place of the draws."""
+    smallest, names = 1.0 / (1 + fit.options.n_boot), algorithms.names[: len(algorithms.decisions)]
+    return _replaced(found, [with_p_value(counted.tests[name], smallest) for name in names], method)
+
+
+def _replaced(found: list[Evidence], tests: list[FanTest], method: Method) -> list[Evidence]:
+    """Return evidence with other tests in the place of the first ones."""
     own = [with_normal_test(one, test, method) for one, test in zip(found, tests, strict=False)]
     return [
         replace(one, share_changed=test.share_changed, witness=improving(one.witness))

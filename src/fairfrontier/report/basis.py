@@ -102,13 +102,14 @@ def in_parts(ff: FairFrontier, source: Source | None) -> InParts | None:
     learned = (
         f"{fit.whole.n_obs:,} rows drawn at random were {'looked at' if ff.nuisance_.external else 'learned from'}"
     )
+    first = " by the first repetition of the folds" if fit.n_rep > 1 else ""
     return InParts(
         rows_read=fit.counted.n_rows if source is None else source.rows_read,
         rows_learned=fit.whole.n_obs,
         cells=fit.n_rows,
         directions=BINS,
         sentence=f"The rows were read in parts: {learned}, and all {ff.n_obs_:,} were counted in {fit.n_rows:,} cells "
-        f"of people who are alike, with predicted directions rounded to one of {BINS:,}. Risks, tests, sets, "
+        f"of people who are alike, with predicted directions{first} rounded to one of {BINS:,}. Risks, tests, sets, "
         "alternatives and usual figures are those of all rows. The quality of the learner, its comparison with the "
         "algorithm and the conditions behind the inference are those of the rows drawn. Copied rows were not looked "
         "for.",

@@ -283,6 +283,8 @@ class Coding:
         Rows of labels that were put together.
     n_rows : int
         Rows in the data.
+    largest_weight : float
+        The largest sampling weight.
     """
 
     labels: tuple[Label, ...]
@@ -294,11 +296,19 @@ class Coding:
     left_out: Mapping[Label, int]
     merged: Mapping[Label, Mapping[Label, int]]
     n_rows: int
+    largest_weight: float
+
+    @property
+    def n_used(self) -> int:
+        """Number of rows that are used."""
+        return self.n_rows - sum(self.dropped.values()) - sum(self.left_out.values())
 
     def coded(self, rows: PartRows) -> PartRows:
         """Return the rows that are used, with groups and outcomes as numbers."""
         kept = rows.take(np.flatnonzero(rows.complete))
         codes, labels = label_codes(kept.group, "sensitive_features", "unknown-group")
+        if any(label not in self.code_of for label in labels):
+            raise rows_changed("the data")
         group = np.array([self.code_of[label] for label in labels], dtype=np.intp)[codes]
         used = np.flatnonzero(group >= 0)
         if len(used) < len(group):
@@ -310,6 +320,15 @@ class Coding:
         return replace(kept, y=y, group=group)
 
 
+def rows_changed(source: str) -> InputError:
+    """Return the error for rows that are others when they are read once more."""
+    return InputError(
+        "bad-file",
+        f"The rows of {source} changed while they were read: when they were read once more, there were others. Read "
+        "them when nobody writes them, or copy them first; a query must always give the same rows in the same order.",
+    )
+
+
 class Account:
     """What is found out about groups and outcome while all parts go by."""
 
@@ -319,6 +338,7 @@ class Account:
         self.incomplete: dict[Label, int] = {}
         self.outcomes: dict[Any, None] = {}
         self.first_gap = ""
+        self.largest_weight = 0.0
 
     def add(self, name: str, rows: PartRows) -> None:
         """Count the rows of a part."""
@@ -330,6 +350,7 @@ class Account:
             for label, count in zip(labels, np.bincount(codes, minlength=len(labels)).tolist(), strict=True):
                 counts[label] = counts.get(label, 0) + count
         self.first_gap = self.first_gap or (name if not rows.complete.all() else "")
+        self.largest_weight = max(self.largest_weight, float(rows.weight.max(initial=0.0)))
         self.outcomes |= dict.fromkeys(pd.unique(rows.y[rows.complete]).tolist())
         if len(self.outcomes) > MOST_OUTCOMES:
             raise InputError(
@@ -347,6 +368,7 @@ class Account:
                 own[label] = own.get(label, 0) + count
         self.outcomes |= other.outcomes
         self.first_gap = self.first_gap or other.first_gap
+        self.largest_weight = max(self.largest_weight, other.largest_weight)
 
     def coding(
         self,
@@ -379,7 +401,18 @@ class Account:
         classes = _objects(list(self.outcomes))
         outcomes = read_outcome(classes, positive=positive, binary=binary)
         counted = {label: {old: rows_of[old] for old in each} for label, each in merged.items()}
-        return Coding(labels, code_of, positive, outcomes, classes, dropped, left_out, counted, self.n_rows)
+        return Coding(
+            labels,
+            code_of,
+            positive,
+            outcomes,
+            classes,
+            dropped,
+            left_out,
+            counted,
+            self.n_rows,
+            self.largest_weight,
+        )
 
     def _labels(self, crossed: int) -> list[Label]:
         """Return all labels, those of complete rows first; refuse rows without any, and cells with the same name."""

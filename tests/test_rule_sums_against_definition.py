@@ -1,0 +1,133 @@
+"""Rules summed over rows that go by: their values and the robust test are those of the rows in memory."""
+
+import numpy as np
+import pytest
+
+from fairfrontier.frontier.criteria import risk_rows
+from fairfrontier.frontier.fan import by_group
+from fairfrontier.frontier.rule_sums import BlockRows, Kinds, Units, fix_rules, no_sums, sum_rows
+from fairfrontier.frontier.rule_sums import standing_by_sums as standing_of_sums
+from fairfrontier.frontier.rule_sums import values_by_sums as values_of_sums
+from fairfrontier.frontier.rule_values import RuleValuer, slacks
+from fairfrontier.frontier.standing import stand
+from fairfrontier.inference.fan.robust import choose_rules, fan_test, fan_test_by_sums
+
+UNITS = Units(8.0, 4.0, 4.0)
+
+
+def people(n=600, *, n_rep=3, n_groups=2, weighted=True, lottery=True, seed=0):
+    """Rows as they go by, and decisions about them; predictions of each repetition say something."""
+    rng = np.random.default_rng(seed)
+    group, y = rng.integers(0, n_groups, n), rng.choice([0.0, 1.0, 1.5], n)
+    change = 1.0 - 2.0 * y
+    weight = rng.choice([0.5, 1.0, 3.0], n) if weighted else np.ones(n)
+    signal = np.where(np.arange(n_groups) == group[:, None], 0.4 * change[:, None], 0.0)
+    t = signal + 0.3 * rng.normal(size=(n_rep, n, n_groups))
+    decisions = rng.choice([0.0, 0.3, 1.0] if lottery else [0.0, 1.0], n)
+    return BlockRows(t, weight, y**2, change, group, 1 + rng.integers(0, 4, n)), decisions
+
+
+def in_memory(rows, n_groups):
+    return risk_rows(rows.base, rows.change, rows.t.reshape(-1, n_groups), rows.group, rows.weight)
+
+
+def part(rows, at):
+    return BlockRows(rows.t[:, at], *(column[at] for column in rows[1:]))
+
+
+def kinds_of(rows):
+    return Kinds(rows.weight, rows.base, rows.change, rows.group)
+
+
+def shares_of(rows):
+    sums = np.bincount(rows.group, rows.weight)
+    return sums / sums.sum()
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("n_rep", [1, 2, 3])
+@pytest.mark.parametrize("n_groups", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("reference", [None, 1])
+def test_values_of_rules_are_those_of_the_rows(n_rep, n_groups, weighted, reference):
+    rows, decisions = people(n_rep=n_rep, n_groups=n_groups, weighted=weighted)
+    aims, memory = by_group(n_groups, reference), in_memory(rows, n_groups)
+    p = np.random.default_rng(1).normal(size=(7, n_groups))
+    standing = stand(memory, decisions, aims.widths, rows.fold, kinds=aims.kinds)
+    for steps in (False, True):
+        rules = fix_rules(p, shares_of(rows), memory, steps=steps)
+        sums = sum_rows(rules, rows, decisions, UNITS, 4)
+        known = standing_of_sums(sums, UNITS, kinds_of(rows), aims, n_rep)
+        for name in ("theta", "covariance", "sizes", "extremes", "unseen", "factor", "step_factor"):
+            assert np.allclose(getattr(known, name), getattr(standing, name), rtol=1e-9, atol=1e-12), name
+        found, expected = (
+            values_of_sums(rules, sums, UNITS, known, aims),
+            RuleValuer(memory, standing, steps=steps)(p),
+        )
+        for name in ("gain", "covariance", "cross", "added", "changed"):
+            assert np.allclose(getattr(found, name), getattr(expected, name), rtol=1e-8, atol=1e-13), name
+        assert (expected.added.any() and expected.covariance.any()) or n_rep == 1
+        corners = aims.fan(standing.theta).corners[0]
+        own = [slacks(v, s, np.arange(len(corners)), corners).t for v, s in ((found, known), (expected, standing))]
+        assert np.allclose(*own, rtol=1e-7)
+
+
+@pytest.mark.parametrize("n_rep", [1, 3])
+@pytest.mark.parametrize("lottery", [False, True])
+def test_the_robust_test_is_that_of_the_rows(n_rep, lottery):
+    rows, decisions = people(n_rep=n_rep, lottery=lottery, seed=3)
+    memory = in_memory(rows, 2)
+    expected = fan_test(memory, decisions, rows.fold, smallest=1e-3)
+    chosen = choose_rules(memory, decisions, rows.fold, times=1.0)
+    assert chosen.rules.steps == (n_rep > 1)
+    sums = sum_rows(chosen.rules, rows, decisions, UNITS, 4)
+    found = fan_test_by_sums(chosen, sums, UNITS, kinds_of(rows), n_rep)
+    assert np.isclose(found.statistic, expected.statistic, rtol=1e-7)
+    assert np.allclose(found.direction, expected.direction)
+    assert 0.5 < abs(expected.statistic) < 100.0
+    if n_rep == 1:
+        assert found.share_changed is expected.share_changed is None
+    else:
+        assert np.isclose(found.share_changed, expected.share_changed)
+
+
+def test_more_people_need_rules_that_fall_less_short():
+    rows, decisions = people(4000, n_rep=3, lottery=False, seed=1)
+    best = (rows.t.mean(axis=0)[:, 0] < 0.0).astype(float)
+    decisions = np.where(np.random.default_rng(1).random(4000) < 0.03, decisions, best)
+    memory = in_memory(rows, 2)
+    few, many = (choose_rules(memory, decisions, rows.fold, times=times).cells for times in (1.0, 1e4))
+    assert few.finished
+    assert many.finished
+    assert many.loss <= 1e-3 < few.loss <= 0.1
+
+
+def test_sums_of_blocks_have_the_same_bits_in_any_order():
+    rows, decisions = people(n_rep=2)
+    rules = fix_rules(np.random.default_rng(2).normal(size=(5, 2)), shares_of(rows), in_memory(rows, 2), steps=True)
+    blocks = [
+        sum_rows(rules, part(rows, at), decisions[at], UNITS, 4) for at in np.split(np.arange(600), [50, 51, 400])
+    ]
+    forward, apart = no_sums(rules, 4), (blocks[3] + blocks[0]) + (blocks[2] + blocks[1])
+    for block in blocks:
+        forward = forward + block
+    assert (forward.rules == apart.rules).all()
+    assert (forward.standing == apart.standing).all()
+    whole = sum_rows(rules, rows, decisions, UNITS, 4)
+    coarse = [one.rules[..., 0] + one.rules[..., 1] / 2.0**30 for one in (whole, apart)]
+    assert np.allclose(*coarse, rtol=1e-12, atol=1e-6)
+
+
+def test_tiny_and_large_losses_are_summed_to_the_same_precision():
+    rows, decisions = people(n_rep=1)
+    small = rows._replace(base=1e-9 * rows.base, change=1e-9 * rows.change, t=1e-9 * rows.t)
+    units = Units(8.0, 4.0, 4.0)  # far larger than any loss, as where a few people have enormous ones
+    aims, memory = by_group(2), in_memory(small, 2)
+    rules = fix_rules(np.array([[-1.0, -0.4]]), shares_of(rows), memory, steps=False)
+    sums = sum_rows(rules, small, decisions, units, 4)
+    known = standing_of_sums(sums, units, kinds_of(small), aims, 1)
+    standing = stand(memory, decisions, aims.widths, small.fold, kinds=aims.kinds)
+    found = values_of_sums(rules, sums, units, known, aims)
+    expected = RuleValuer(memory, standing)(rules.directions)
+    assert np.allclose(found.gain, expected.gain, rtol=1e-6)
+    assert np.allclose(found.covariance, expected.covariance, rtol=1e-2)
