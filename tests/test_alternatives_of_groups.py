@@ -16,6 +16,7 @@ from fairfrontier.frontier.criteria import risk_rows
 from fairfrontier.inference.fan.forms import standing_of
 from fairfrontier.inference.fan.menu import MOST_RULES, group_menu, menu_weights
 from fairfrontier.rules.group_alternatives import improving_rules
+from fairfrontier.rules.preferences import PREFERENCES
 
 SEED = np.random.SeedSequence(3)
 LABELS = ("west", "south", "north")
@@ -143,7 +144,7 @@ def test_alternatives_improve_in_every_respect_and_can_be_deployed(ff):
     json.dumps(found.to_dict())
     assert found._repr_html_()
     assert "most accurate for west" in " ".join(table["role"])
-    for preference in ("fairest", "rawlsian", "utilitarian", "population", "best-for:west", "most-similar"):
+    for preference in (*PREFERENCES, "best-for:west", "most-similar"):
         assert 0 <= found.choose(preference, flagged=True) < len(found)
     k = found.choose("rawlsian", flagged=True)
     assert found.risks[k].max() == found.risks.max(axis=1).min()

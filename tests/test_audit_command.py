@@ -171,9 +171,9 @@ def test_tables_are_those_of_the_record(good):
             f"selection rate {r}": a["selection_rate"][0],
             f"selection rate {b}": a["selection_rate"][1],
             "selection ratio": a["selection_ratio"],
-            "squared distance": a["distance"]["estimate"],
-            "squared distance low": a["distance"]["interval"]["low"],
-            "squared distance high": a["distance"]["interval"]["high"],
+            "distance to fairest": a["distance"]["estimate"],
+            "distance to fairest low": a["distance"]["interval"]["low"],
+            "distance to fairest high": a["distance"]["interval"]["high"],
             "other runs": a["other_runs"]["counted"],
             "other runs with the same verdict": a["other_runs"]["same_verdict"],
         }

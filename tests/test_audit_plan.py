@@ -13,6 +13,7 @@ from fairfrontier.audit.request import AuditRequest
 from fairfrontier.audit.screening import MOST_CATEGORIES, reason_to_exclude
 from fairfrontier.audit.table import TableFile
 from fairfrontier.data.columns import as_labels
+from fairfrontier.data.losses import SQUARED_DECISIONS
 from fairfrontier.data.suspects import (
     FEW_ROWS,
     Reference,
@@ -417,7 +418,10 @@ def test_numbers_serve_as_outcome_of_the_squared_loss():
     plan = plan_of(table, loss="squared")
     np.testing.assert_array_equal(plan.inputs.y, table["ill"])
     assert plan.account.excluded["copy"].startswith("a copy of 'ill'")
-    assert code_of(table)[0] == "outcome-not-binary"
+    assert [line for line in plan.lines() if line.startswith("Loss")] == [f"Loss        squared: {SQUARED_DECISIONS}"]
+    code, text = code_of(table)
+    assert code == "outcome-not-binary"
+    assert f"use --loss 'squared': {SQUARED_DECISIONS}" in text
 
 
 def test_categories_are_text_whatever_they_were():
@@ -468,6 +472,7 @@ def test_awkward_names_are_names_like_others():
         ({"outcome": "sex", "group": "ill"}, "outcome-not-binary", "the one that counts as 1: --positive <label>."),
         ({"positive": "2"}, "outcome-not-binary", "--positive '2' is not a value of --outcome 'ill', which has '"),
         ({"outcome": "age", "positive": "30"}, "outcome-not-binary", "--outcome 'age' has 50: "),
+        ({"outcome": "age", "positive": "30"}, "outcome-not-binary", "For a numeric outcome use --loss 'squared'"),
         ({"decision": "age"}, "bad-decisions", "If they are scores, give --score"),
         (
             {"decision": "sex", "group": "ill", "outcome": "chosen"},

@@ -70,7 +70,7 @@ def corrected():
 
 def test_the_regret_moves_f_and_its_draws(corrected):
     ff, regret = corrected.after, corrected.after.regret_
-    found, before = (each.distance_to_fairest(corrected.a) for each in (ff, corrected.before))
+    found, before = (each.distance_to_fairest(corrected.a, metric="sqeuclidean") for each in (ff, corrected.before))
     q = found.fairest.direction / -found.fairest.direction.sum()
     np.testing.assert_allclose(found.fairest.direction, before.fairest.direction, atol=1e-12)
     own = regret.values(q[None])[:, 0]
@@ -183,7 +183,7 @@ def test_differences_by_hand(case):
     too_high = max(plain.plug_in(case.scores, q) - plain.h(case.scores, q), 0.0)
     for shift in (0.0, too_high, plain.line_infimum(case.scores) - plain.h(case.scores, q)):
         F = [np.full(2, turned[b] - shift) for b in range(B)]
-        each = [sum((draws.risks[b, 0] - F[b]) ** 2) - sum((draws.risks[b, 1] - F[b]) ** 2) for b in range(B)]
+        each = [np.hypot(*(draws.risks[b, 0] - F[b])) - np.hypot(*(draws.risks[b, 1] - F[b])) for b in range(B)]
         ends.append(np.quantile(each, [0.025, 0.975]))
     evidence, metric = found["coin"]._evidence, found["coin"].metric
     numbers = [found[name].number for name in ("coin", "rule")]

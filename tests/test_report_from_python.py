@@ -45,6 +45,8 @@ def test_record_holds_what_the_methods_return(fitted, tmp_path):
         assert found[name] == expected[name]
     assert found["sentences"] == test.sentences()
     distance = ff.distance_to_fairest(decisions)
+    assert (found["distance"]["metric"], found["distance"]["estimate"]) == ("euclidean", distance.estimate)
+    assert distance.estimate == pytest.approx(np.hypot(*(distance.risk - distance.fairest.risk)))
     assert (found["distance"]["interval"]["low"], found["distance"]["interval"]["high"]) == distance.conf_int()
     skew = ff.test_group_skew()
     for name in ("p_value", "p_value_balanced", "verdict", "reject"):
@@ -71,6 +73,13 @@ def test_report_is_the_page_of_that_record(fitted, tmp_path):
     shown = [name for name, headline in HEADLINES.items() if headline in html.unescape(page)]
     assert shown == [verdict]
     assert "What this does not establish" in page
+
+
+def test_names_of_files_get_their_ending(fitted, tmp_path):
+    ff, decisions = fitted
+    assert ff.report(tmp_path / "audit of 2.5", decisions).name == "audit of 2.5.html"
+    assert ff.to_json(tmp_path / "record", decisions).name == "record.json"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["audit of 2.5.html", "record.json"]
 
 
 def test_without_algorithms_it_says_what_is_attainable(fitted, tmp_path):

@@ -95,7 +95,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     loss : {"classification", "squared"}, callable ``loss(d, y)`` or Loss
-        What a decision d in {0, 1} costs when the outcome is y.
+        What a decision d in {0, 1} costs when the outcome is y. "squared" is (d - y)^2, for numeric outcomes in units
+        in which 1 is to be decided where y is above 0.5.
     learner : str, scikit-learn classifier or regressor, or Learner
         How the nuisance functions are learned; names are listed in `fairfrontier.learning.learners.PRESETS`. The
         default "auto" weighs logistic regression and boosting, in each group by itself and in one model of all groups.
@@ -973,7 +974,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         decisions: Decisions | None = None,
         *,
         risks: RiskPairs | None = None,
-        metric: MetricLike = "sqeuclidean",
+        metric: MetricLike = "euclidean",
         method: DistanceMethod | None = None,
         randomised: bool = False,
         threshold: Threshold | None = None,
@@ -986,8 +987,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         ----------
         decisions, risks, randomised, threshold
             Algorithms, as in `test_lda`.
-        metric : {"sqeuclidean", "euclidean", "cityblock", "chebyshev"} or function of two pairs
-            The distance.
+        metric : {"euclidean", "sqeuclidean", "cityblock", "chebyshev"} or function of two pairs
+            The distance, by default that in a straight line; the paper's is its square, "sqeuclidean".
         method : {"sharp", "paper"}, optional
             "sharp", the default, chooses the direction of the fairest point by the plug-in criterion; "paper" is the
             published interval, never bias-corrected.
@@ -1003,7 +1004,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
-        >>> distance = ff.distance_to_fairest(in_use, metric="euclidean")
+        >>> distance = ff.distance_to_fairest(in_use)
         >>> low, high = distance.conf_int()
         >>> round(distance.estimate, 2), low < distance.estimate < high
         (0.14, True)
@@ -1223,7 +1224,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         path : path
-            Where to write.
+            Where to write; .json is added to a name without that ending.
         decisions : column, several columns, or mapping of names to columns; optional
             Algorithms to be judged.
         title : str, optional
@@ -1236,7 +1237,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         Path
             The file.
         """
-        return _write(path, self._record(decisions, title, randomised, capacity, reference).to_json())
+        return _write(_ending(path, ".json"), self._record(decisions, title, randomised, capacity, reference).to_json())
 
     def report(
         self,
@@ -1248,8 +1249,13 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         capacity: float | None = None,
         reference: Label | None = None,
     ) -> Path:
-        """Write a report for people: one HTML file that needs no network; arguments as for `to_json`."""
-        return _write(path, render(self._record(decisions, title, randomised, capacity, reference)))
+        """Write a report for people: one HTML file that needs no network; arguments as for `to_json`.
+
+        The name of the file gets the ending .html if it has no such ending.
+        """
+        return _write(
+            _ending(path, ".html", ".htm"), render(self._record(decisions, title, randomised, capacity, reference))
+        )
 
     def _record(
         self,
@@ -1387,6 +1393,13 @@ def _by_name(decisions: Decisions | None) -> dict[str, Any]:
     if decisions is None or (isinstance(decisions, Mapping) and not decisions):
         return {}
     return named_decisions(decisions, alone="algorithm")[0]
+
+
+def _ending(path: str | os.PathLike[str], *endings: str) -> Path:
+    """Return the path of a file with one of these endings, if need be with the first of them added."""
+    given = Path(path)
+    named = given.suffix.lower() in endings or given.is_dir()
+    return given if named else given.with_name(given.name + endings[0])
 
 
 def _write(path: str | os.PathLike[str], text: str) -> Path:

@@ -19,6 +19,7 @@ from ..data.columns import Kind, as_labels, kind_of
 from ..data.copies import Copies, copies_in_words, find_copies
 from ..data.criteria import Criteria, read_criteria
 from ..data.declared import Declared, declared_column
+from ..data.losses import SQUARED, SQUARED_DECISIONS
 from ..data.messages import COMMAND_LINE, printable
 from .inputs import Inputs, algorithms_of, clusters_of, outcome_of, profit_of, weights_of
 from .prepared import PreparedRows
@@ -169,6 +170,8 @@ class AuditPlan:
         lines.append(f"Selected    {', '.join(rates)}")
         lines += self._covariates()
         lines.append(f"Question    {self.question}")
+        if loss_of(self.request) is SQUARED:
+            lines.append(f"Loss        squared: {SQUARED_DECISIONS}")
         lines += [f"Rules       {text}" for text in self.compared_with() or [self._plain_rules()]]
         return [*lines, f"Learner     {self._learner()}"]
 

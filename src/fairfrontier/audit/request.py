@@ -102,7 +102,11 @@ class AuditRequest:
     )
     positive: str | None = _option(None, "Label of the outcome that counts as 1.")
     score_as_feature: bool = _option(False, "Whether rules may use the score as a covariate.")
-    loss: str = _option("classification", "Loss: classification or squared.")
+    loss: str = _option(
+        "classification",
+        "Loss: classification (errors), or squared for an outcome of numbers: (decision - outcome)^2, where a decision "
+        "is 0 or 1.",
+    )
     cost_false_positive: float | None = _option(
         None, "Cost of selecting a person whose outcome is 0, instead of --loss; with --cost-false-negative."
     )

@@ -176,9 +176,9 @@ def _algorithm_line(a: AlgorithmRecord, r: str, b: str) -> dict[str, str | float
         **_both("risk", a.risk, r, b),
         **_both("selection rate", a.selection_rate, r, b),
         "selection ratio": a.selection_ratio,
-        "squared distance": a.distance.estimate,
-        "squared distance low": a.distance.interval.low,
-        "squared distance high": a.distance.interval.high,
+        "distance to fairest": a.distance.estimate,
+        "distance to fairest low": a.distance.interval.low,
+        "distance to fairest high": a.distance.interval.high,
         "other runs": None if a.other_runs is None else a.other_runs.counted,
         "other runs with the same verdict": None if a.other_runs is None else a.other_runs.same_verdict,
     }

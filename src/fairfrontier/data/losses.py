@@ -114,6 +114,10 @@ def _weighted_errors(d: FloatArray, y: FloatArray, *, false_positive: float, fal
     return false_positive * d * (1.0 - y) + false_negative * (1.0 - d) * y
 
 
+SQUARED_DECISIONS = (
+    "a decision is 0 or 1 and costs (decision - outcome)^2, so 1 costs less than 0 where the outcome is above 0.5"
+)
+"""What decisions are under the squared loss."""
 CLASSIFICATION = Loss("classification", _misclassified, binary_outcome=True)
 """One for a wrong decision, zero for a right one."""
 

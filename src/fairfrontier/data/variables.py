@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays import AnyArray, FloatArray, IntArray
 from ..errors import InputError
 from .groups import by_group
+from .losses import SQUARED_DECISIONS
 from .messages import PYTHON, Interface, listed
 from .reading import (
     LARGEST,
@@ -73,7 +74,7 @@ def _code_positive(values: AnyArray, name: str, positive: Label, interface: Inte
         raise InputError(
             "outcome-not-binary",
             f"{interface.option('positive', repr(positive))} needs an outcome of two values; {name} has {len(labels)}: "
-            f"{listed(labels, 5)}. Merge them into two.",
+            f"{listed(labels, 5)}. Merge them into two.{_for_numbers(labels, interface)}",
         )
     if positive not in labels:
         raise InputError(
@@ -96,10 +97,20 @@ def _numeric_outcome(values: AnyArray, name: str, binary: bool, interface: Inter
         raise InputError(
             "outcome-not-binary",
             f"This loss needs an outcome coded 0/1, but {name} also has {other.size} other values, such as "
-            f"{other[0]:g}. If there are two values, {choice} For a numeric outcome choose another loss: "
-            f"{interface.option('loss', repr('squared'))}.",
+            f"{other[0]:g}. If there are two values, {choice}{_for_numbers(other, interface)}",
         )
     return y
+
+
+def _for_numbers(values: Iterable[object], interface: Interface) -> str:
+    """Say which loss takes an outcome of these values, if they are numbers, and what a decision is there."""
+    try:
+        for value in values:
+            float(str(value))
+    except ValueError:
+        return ""
+    loss = interface.option("loss", repr("squared"))
+    return f" For a numeric outcome use {loss}: {SQUARED_DECISIONS}; put the outcome into units where that makes sense."
 
 
 def read_weights(values: AnyArray, codes: IntArray, labels: Sequence[Label], name: str = "sample_weight") -> FloatArray:

@@ -332,7 +332,7 @@ def distances(
     fit: Fit,
     algorithms: Algorithms,
     *,
-    metric: MetricLike = "sqeuclidean",
+    metric: MetricLike = "euclidean",
     method: DistanceMethod | None = None,
     alpha: float | None = None,
     kinks: bool = False,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import datetime
@@ -138,7 +137,6 @@ def _filters(shares: bool, alpha: float) -> dict[str, Callable[..., str]]:
         "risk": (lambda value: _share(value, 2)) if shares else _number,
         "change": change,
         "bare": (lambda value: _points(value, unit="")) if shares else _number,
-        "root_change": lambda value: change(None if value is None else math.sqrt(max(value, 0.0))),
         "level": confidence_text,
         "p": lambda value: p_value_text(value, alpha),
         "number": _number,

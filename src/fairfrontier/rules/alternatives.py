@@ -99,8 +99,9 @@ class Alternatives(ExplainedResult):
         Parameters
         ----------
         preference : str, optional
-            "fairest" (the default: smallest gap), "rawlsian" (smallest risk of the group worst off), "utilitarian"
-            (smallest sum of the risks), "population" (risks weighted by the groups' shares), "best-for:<label>",
+            As for `FairFrontier.rule`: "egalitarian" (the default: smallest gap), "rawlsian" (smallest risk of the
+            group worst off), "utilitarian" (smallest sum of the risks), "population" (risks weighted by the groups'
+            shares), "majority" (smallest risk of the largest group), "best-for:<label>"; besides,
             "largest-smallest-gain" or "most-similar" (most decisions as now).
         nearest : numbers, one per group, optional
             Instead: the rule whose risks are nearest to these, a metric projection on the improving part of the
@@ -143,7 +144,7 @@ class Alternatives(ExplainedResult):
             distance = read_metric(metric).between
             cost = np.array([float(distance(pair, target[0])) for pair in self.risks])
         else:
-            cost = self._cost("fairest" if preference is None else preference)
+            cost = self._cost("egalitarian" if preference is None else preference)
         return int(open_to[np.argmin(cost[open_to])])
 
     @property
@@ -161,10 +162,11 @@ class Alternatives(ExplainedResult):
                 self.table["apart"].to_numpy(),
             )
         costs: dict[str, FloatArray] = {
-            "fairest": apart,
+            "egalitarian": apart,
             "rawlsian": risks.max(axis=1),
             "utilitarian": risks.sum(axis=1),
             "population": risks @ self.group_shares,
+            "majority": risks[:, int(np.argmax(self.group_shares))],
             **{f"best-for:{label}": risks[:, j] for j, label in enumerate(self.groups)},
             "largest-smallest-gain": -gained.min(axis=1),
             "most-similar": -self.table["agreement"].to_numpy(),

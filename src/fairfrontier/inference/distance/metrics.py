@@ -38,8 +38,8 @@ def _chebyshev(x: Pairs, y: Pairs) -> FloatArray:
 
 
 _METRICS: dict[str, Callable[[Pairs, Pairs], FloatArray]] = {
-    "sqeuclidean": _sqeuclidean,
     "euclidean": _euclidean,
+    "sqeuclidean": _sqeuclidean,
     "cityblock": _cityblock,
     "chebyshev": _chebyshev,
 }
