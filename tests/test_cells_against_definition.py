@@ -137,6 +137,9 @@ def test_questions_have_the_same_answers_by_cells():
     for name in tests:
         assert tests[name].verdict == tests_c[name].verdict
         assert abs(tests[name].p_value - tests_c[name].p_value) < 0.18  # 199 draws: at most 3.6 standard errors
+    robust, robust_c = (ff.test_lda(people(20_000, 0)[4]) for ff in (rows_, cells))
+    assert np.isclose(robust.statistic, robust_c.statistic, rtol=1e-6)  # by sums, and of exact directions
+    assert robust.p_value == robust_c.p_value
     assert abs(skew.p_value - skew_c.p_value) < 0.18
     assert np.isclose(distance.estimate, distance_c.estimate, atol=1e-4)
     assert np.allclose(distance.conf_int(), distance_c.conf_int(), atol=0.15 * np.ptp(distance.conf_int()))

@@ -10,7 +10,8 @@ from fairfrontier.frontier.rule_sums import standing_by_sums as standing_of_sums
 from fairfrontier.frontier.rule_sums import values_by_sums as values_of_sums
 from fairfrontier.frontier.rule_values import RuleValuer, slacks
 from fairfrontier.frontier.standing import stand
-from fairfrontier.inference.fan.robust import choose_rules, fan_test, fan_test_by_sums
+from fairfrontier.inference.fan import robust
+from fairfrontier.inference.fan.robust import ManyRows, choose_rules, fan_test, fan_test_by_sums
 
 UNITS = Units(8.0, 4.0, 4.0)
 
@@ -29,10 +30,6 @@ def people(n=600, *, n_rep=3, n_groups=2, weighted=True, lottery=True, seed=0):
 
 def in_memory(rows, n_groups):
     return risk_rows(rows.base, rows.change, rows.t.reshape(-1, n_groups), rows.group, rows.weight)
-
-
-def part(rows, at):
-    return BlockRows(rows.t[:, at], *(column[at] for column in rows[1:]))
 
 
 def kinds_of(rows):
@@ -105,9 +102,7 @@ def test_more_people_need_rules_that_fall_less_short():
 def test_sums_of_blocks_have_the_same_bits_in_any_order():
     rows, decisions = people(n_rep=2)
     rules = fix_rules(np.random.default_rng(2).normal(size=(5, 2)), shares_of(rows), in_memory(rows, 2), steps=True)
-    blocks = [
-        sum_rows(rules, part(rows, at), decisions[at], UNITS, 4) for at in np.split(np.arange(600), [50, 51, 400])
-    ]
+    blocks = [sum_rows(rules, rows.take(at), decisions[at], UNITS, 4) for at in np.split(np.arange(600), [50, 51, 400])]
     forward, apart = no_sums(rules, 4), (blocks[3] + blocks[0]) + (blocks[2] + blocks[1])
     for block in blocks:
         forward = forward + block
@@ -131,3 +126,22 @@ def test_tiny_and_large_losses_are_summed_to_the_same_precision():
     expected = RuleValuer(memory, standing)(rules.directions)
     assert np.allclose(found.gain, expected.gain, rtol=1e-6)
     assert np.allclose(found.covariance, expected.covariance, rtol=1e-2)
+
+
+def test_some_of_many_people_choose_and_all_are_summed(monkeypatch):
+    rows, decisions = people(6000, n_rep=1, lottery=False, seed=5)
+    rows = rows._replace(group=(np.arange(6000) % 150 == 0).astype(int))  # the second group has 40 people
+    seed = np.random.SeedSequence(0)
+    whole = ManyRows(rows, seed).test(decisions)
+    expected = fan_test(in_memory(rows, 2), decisions, rows.fold, smallest=1e-3)
+    assert np.isclose(whole.statistic, expected.statistic, rtol=1e-7)
+    monkeypatch.setattr(robust, "CHOOSING_ROWS", 2000)
+    monkeypatch.setattr(robust, "SMALL_GROUP", 30)
+    monkeypatch.setattr(robust, "BLOCK", 700)
+    some, times = robust.people_for_choosing(rows.group, seed)
+    assert np.bincount(rows.group[some]).tolist() == [1986, 30]
+    assert np.allclose(np.bincount(rows.group[some], times), [5960, 40])
+    by_some = ManyRows(rows, seed).test(decisions)
+    # other rules, the same people
+    assert by_some.statistic != whole.statistic
+    assert np.isclose(by_some.statistic, whole.statistic, rtol=0.3)

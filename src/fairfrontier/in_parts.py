@@ -39,11 +39,10 @@ from .data.variables import check_weights
 from .errors import DroppedRowsWarning, FairFrontierError, InputError
 from .fit import Bounds, Counted, Fit, Learning, Options, Plane, Seeds
 from .frontier.cells import BINS, CellTable, add_cells, cell_scores, count_cells
-from .frontier.criteria import risk_rows
-from .frontier.rule_sums import BlockRows, FixedRules, Kinds, RuleSums, Units, no_sums, sum_rows
+from .frontier.rule_sums import BlockRows, FixedRules, Kinds, RuleSums, Units, no_sums, sum_rows, units_of
 from .frontier.sets import sharp_points
 from .frontier.support import build_support_function
-from .inference.fan.robust import ChosenRules, choose_rules, fan_test_by_sums
+from .inference.fan.robust import ChosenRules, fan_test_by_sums, rules_for
 from .learning.cross_fitting import Nuisance, cross_fit, external_nuisance, predict_rows
 from .learning.diagnostics import diagnose
 from .learning.learners import FittedLearner, Learner, child_seeds
@@ -55,8 +54,6 @@ BLOCK = 2**16
 """Rows that are predicted together: those with numbers from k times this to (k + 1) times this."""
 MOST_CELLS = 5_000_000
 """Cells at most in which people are counted."""
-CHOOSING_ROWS = 200_000
-"""Rows at most, of those that are learned from, by which the rules of the robust test are chosen."""
 FOLDS_OUTSIDE = 5
 """Folds by which widths are estimated where the predictions come from outside."""
 
@@ -162,9 +159,10 @@ def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
     sample = _learning_sample(task, drawn, coding)
     losses, models = row_losses(task.loss, sample.y), list[FittedLearner]()
     nuisance = _learned(task, sample, losses, drawn, models)
-    units = _units(row_losses(task.loss, coding.outcomes), coding)
-    algorithms = range(len(task.roles.algorithms))
-    chosen = [_chosen(task, sample, losses, nuisance, drawn, j, n_used=coding.n_used) for j in algorithms]
+    possible = row_losses(task.loss, coding.outcomes)
+    heaviest = np.full(len(coding.outcomes), coding.largest_weight)
+    units = units_of(Kinds(heaviest, possible.l0, possible.dl, np.zeros(len(heaviest), dtype=np.intp)))
+    chosen = _chosen(task, sample, losses, nuisance, drawn, n_used=coding.n_used)
     counted = _second_pass(task, Counting(coding, models, units, tuple(each.rules for each in chosen)))
     table = counted.table
     if int(table.counts.sum()) != coding.n_used:
@@ -368,28 +366,14 @@ def _learned(task: Task, sample: Sample, losses: RowLosses, drawn: PartRows, mod
         )
 
 
-def _units(losses: RowLosses, coding: Coding) -> Units:
-    """Return the powers of two next above the largest weight, loss and loss difference."""
-    largest = coding.largest_weight, np.abs([losses.l0, losses.l0 + losses.dl]).max(), np.abs(losses.dl).max()
-    return Units(*(float(np.ldexp(1.0, int(np.frexp(each)[1]))) for each in largest))
-
-
 def _chosen(
-    task: Task, sample: Sample, losses: RowLosses, nuisance: Nuisance, drawn: PartRows, algorithm: int, *, n_used: int
-) -> ChosenRules:
-    """Choose the rules of the robust test of an algorithm for ``n_used`` rows, by some of those learned from."""
-    n = sample.n_obs
-    some = np.linspace(0, n - 1, min(n, CHOOSING_ROWS)).astype(np.intp)
-    rows = risk_rows(
-        losses.l0[some],
-        losses.dl[some],
-        nuisance.predictions[:, some].reshape(-1, len(sample.groups)),
-        sample.group[some],
-        sample.weight[some],
-    )
-    folds = task.folds(drawn.row[some])[0]
-    times = max(1.0, n_used / len(some))
-    return choose_rules(rows, drawn.decisions[some, algorithm], folds, times=times, n_jobs=task.options.n_jobs)
+    task: Task, sample: Sample, losses: RowLosses, nuisance: Nuisance, drawn: PartRows, *, n_used: int
+) -> list[ChosenRules]:
+    """Choose the rules of the robust test of each algorithm for ``n_used`` rows, by those that were learned from."""
+    fold = task.folds(drawn.row)[0]
+    rows = BlockRows(nuisance.predictions, sample.weight, losses.l0, losses.dl, sample.group, fold)
+    seed, jobs = child_seeds(task.seeds.learning, 8)[7], task.options.n_jobs
+    return [rules_for(rows, a, seed, n_used=n_used, n_jobs=jobs) for a in drawn.decisions.T]
 
 
 def _second_pass(task: Task, counting: Counting) -> Counts:

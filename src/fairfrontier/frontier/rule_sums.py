@@ -99,6 +99,11 @@ class BlockRows(NamedTuple):
     group: IntArray
     fold: IntArray
 
+    def take(self, rows: IntArray | slice) -> BlockRows:
+        """Return some of the rows, by position."""
+        t, weight, base, change, group, fold = self
+        return BlockRows(t[:, rows], weight[rows], base[rows], change[rows], group[rows], fold[rows])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleSums:
@@ -174,6 +179,12 @@ class Kinds(NamedTuple):
     base: FloatArray
     change: FloatArray
     group: IntArray
+
+
+def units_of(kinds: Kinds) -> Units:
+    """Return the powers of two next above the largest weight, loss and loss difference."""
+    largest = kinds.weight.max(), np.abs([kinds.base, kinds.base + kinds.change]).max(), np.abs(kinds.change).max()
+    return Units(*(float(np.ldexp(1.0, int(np.frexp(each)[1]))) for each in largest))
 
 
 def standing_by_sums(sums: RuleSums, units: Units, kinds: Kinds, aims: Aims, n_rep: int) -> Standing:

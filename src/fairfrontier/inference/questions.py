@@ -15,6 +15,7 @@ from ..data.row_losses import row_losses
 from ..errors import CapacityWarning, FewDrawsWarning, InputError
 from ..fit import Bounds, Counted, Fit, attainable, predicted
 from ..frontier.attainable import Attainable
+from ..frontier.rule_sums import BlockRows
 from ..frontier.sets import feasible_set
 from ..frontier.support import group_means
 from ..learning.learners import child_seeds
@@ -29,7 +30,7 @@ from .distance.metrics import MetricLike, read_metric
 from .distance.result import DistanceInterval, DistanceIntervals, FairestPoint
 from .estimates import frontier, pareto_frontier, points_table
 from .fan.forms import folds_of
-from .fan.robust import FanTest, fan_test, with_p_value
+from .fan.robust import FanTest, ManyRows, fan_test, with_p_value
 from .group_skew import GroupSkewTest, group_skew_test
 from .group_skew import Method as SkewMethod
 from .lda.evidence import Evidence, Method, lda_evidence, with_normal_test
@@ -97,7 +98,9 @@ def lda_tests(
         evidence = _in_sequence(fit, algorithms, evidence, method, capacity)
     elif fit.counted is not None:
         evidence = _by_sums(fit, fit.counted, algorithms, evidence, method)
-    elif not fit.rules.sees_group and not fit.compressed:
+    elif fit.compressed and not fit.bounded and capacity is None and not fit.rules.sees_group:
+        evidence = _by_fixed_rules(fit, algorithms, evidence, method)
+    elif not fit.rules.sees_group:
         evidence = _over_the_fan(fit, algorithms, evidence, method, capacity)
     rates: list[FloatArray | None] = [fit.group_means(a) for a in algorithms.decisions]
     rates += [None] * len(algorithms.fixed)
@@ -169,6 +172,15 @@ def _by_sums(
     """Put the robust test over the fan, by sums over rows that were read in parts, in the place of the draws."""
     smallest, names = 1.0 / (1 + fit.options.n_boot), algorithms.names[: len(algorithms.decisions)]
     return _replaced(found, [with_p_value(counted.tests[name], smallest) for name in names], method)
+
+
+def _by_fixed_rules(fit: Fit, algorithms: Algorithms, found: list[Evidence], method: Method) -> list[Evidence]:
+    """Put the robust test over the fan in the place of the draws, with rules that some of many people choose."""
+    s, losses, folds = fit.sample, fit.row_losses, 1 + np.unique(folds_of(fit), return_inverse=True)[1]
+    rows = BlockRows(fit.nuisance.predictions, s.weight, losses.l0, losses.dl, s.group, folds)
+    many = ManyRows(rows, child_seeds(fit.seeds.learning, 8)[7], fit.options.n_jobs)
+    smallest = 1.0 / (1 + fit.options.n_boot)
+    return _replaced(found, [with_p_value(many.test(a), smallest) for a in algorithms.decisions], method)
 
 
 def _replaced(found: list[Evidence], tests: list[FanTest], method: Method) -> list[Evidence]:

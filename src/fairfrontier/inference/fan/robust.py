@@ -8,16 +8,20 @@ import numpy as np
 from scipy.special import ndtr
 
 from ...arrays import FloatArray, IntArray
-from ...frontier.criteria import CriteriaRows
+from ...frontier.criteria import CriteriaRows, risk_rows
 from ...frontier.fan import by_group
 from ...frontier.rule_sums import (
+    BlockRows,
     FixedRules,
     Kinds,
     RuleSums,
     RuleTest,
     Units,
     fix_rules,
+    no_sums,
     standing_by_sums,
+    sum_rows,
+    units_of,
     values_by_sums,
 )
 from ...frontier.rule_values import changed_share, step
@@ -59,12 +63,49 @@ def _test_of(weakest: Weakest, share_changed: float | None) -> RuleTest:
     return RuleTest(float(np.clip(weakest.t, -LARGE, LARGE)), direction, share_changed)
 
 
+CHOOSING_ROWS = 200_000
+"""People at most by whom the rules of the robust test are chosen where there are many."""
+SMALL_GROUP = 5_000
+"""People of every group who choose them at least, if there are so many."""
+BLOCK = 2**16
+"""People whose contributions to the sums of rules are added up together."""
+
+
+def people_for_choosing(group: IntArray, seed: np.random.SeedSequence) -> tuple[IntArray, FloatArray]:
+    """Draw the people by whom rules are chosen, and say how many people of their groups (n,) each stands for.
+
+    Of a small group there are more than its share, so that all groups and folds are known.
+    """
+    n, rng = len(group), np.random.default_rng(seed)
+    if n <= CHOOSING_ROWS:
+        return np.arange(n), np.ones(n)
+    drawn = []
+    for code in range(int(group.max()) + 1):
+        own = np.flatnonzero(group == code)
+        size = min(len(own), max(SMALL_GROUP, CHOOSING_ROWS * len(own) // n))
+        drawn.append(np.sort(rng.choice(own, size, replace=False, shuffle=False)))
+    some = np.concatenate(drawn)
+    times: FloatArray = (np.bincount(group) / np.maximum(np.bincount(group[some]), 1))[group[some]]
+    return some, times
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ChosenRules:
     """Cells of the fan that were cut by some of the rows, and their ``rules``, to be summed over all of them."""
 
     cells: Cells
     rules: FixedRules
+
+
+def rules_for(
+    rows: BlockRows, decisions: FloatArray, seed: np.random.SeedSequence, *, n_used: int, n_jobs: int | None = None
+) -> ChosenRules:
+    """Choose the rules of a test of ``n_used`` people by some of the rows, if there are many."""
+    some, stands_for = people_for_choosing(rows.group, seed)
+    own = rows.take(some)
+    t = own.t.reshape(-1, rows.t.shape[2])
+    criteria = risk_rows(own.base, own.change, t, own.group, own.weight * stands_for)
+    return choose_rules(criteria, decisions[some], own.fold, times=max(1.0, n_used / len(some)), n_jobs=n_jobs)
 
 
 def choose_rules(
@@ -97,3 +138,23 @@ def fan_test_by_sums(chosen: ChosenRules, sums: RuleSums, units: Units, kinds: K
     rule = int(np.flatnonzero((values.directions == weakest.rule).all(axis=1))[0])
     shares = sums.group_shares()
     return _test_of(weakest, float(shares @ values.changed[rule, :, 0]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ManyRows:
+    """Many people in memory, some of whom choose the rules of the robust test; all are summed over."""
+
+    rows: BlockRows
+    seed: np.random.SeedSequence
+    n_jobs: int | None = None
+
+    def test(self, decisions: FloatArray) -> RuleTest:
+        """Test an algorithm with ``decisions`` (n,)."""
+        rows, n, n_folds = self.rows, len(self.rows.group), int(self.rows.fold.max())
+        chosen = rules_for(rows, decisions, self.seed, n_used=n, n_jobs=self.n_jobs)
+        kinds = Kinds(rows.weight, rows.base, rows.change, rows.group)
+        units, sums = units_of(kinds), no_sums(chosen.rules, n_folds)
+        for start in range(0, n, BLOCK):
+            block = slice(start, start + BLOCK)
+            sums += sum_rows(chosen.rules, rows.take(block), decisions[block], units, n_folds)
+        return fan_test_by_sums(chosen, sums, units, kinds, len(rows.t))
