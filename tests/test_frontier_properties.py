@@ -517,6 +517,26 @@ def test_plot_names_groups_and_algorithms():
     plt.close(single.figure)
 
 
+def test_interactive_plots_have_everything_in_view():
+    pytest.importorskip("plotly")
+    data = rows(200)
+    ff = fit(data, g=np.where(data.g == 1, "<r>", "<b>"))
+    in_use = np.where(np.arange(200) % 3, 1.0, 0.25)
+    figure = ff.plot_interactive({"in use": in_use})
+    by_name = {trace.name: trace for trace in figure.data}
+    assert list(by_name)[-4:] == ["R: best for &lt;r&gt;", "B: best for &lt;b&gt;", "F: fairest", "in use"]
+    found = ff.risks(in_use)
+    assert (by_name["in use"].x[0], by_name["in use"].y[0]) == tuple(found.risk)
+    assert f"selection rate: {found.selection_rate[0]:.1%} of \u2068&lt;r&gt;\u2069" in by_name["in use"].hovertext[0]
+    shape = shape_of(ff.fit_)
+    curve = by_name["frontier (estimate)"]
+    np.testing.assert_allclose(np.column_stack([curve.x, curve.y]), shape.curve, atol=1e-8)
+    low, high = figure.layout.xaxis.range
+    assert low < min(shape.corners.min(), found.risk.min()) < max(shape.corners.max(), found.risk.max()) < high
+    near = ff.plot_interactive({"in use": in_use}, zoom=True, capacity=0.5).layout.xaxis.range
+    assert near[1] - near[0] < high - low
+
+
 def test_plots_without_matplotlib_say_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "fairfrontier.report.figure", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)

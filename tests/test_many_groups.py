@@ -623,6 +623,7 @@ PLANAR = {
     "distance_to_fairest of risks": lambda ff, path: ff.distance_to_fairest(risks=[0.3, 0.4]),
     "fairest_point": lambda ff, path: ff.fairest_point(),
     "plot": lambda ff, path: ff.plot(decisions=ALGORITHM),
+    "plot_interactive": lambda ff, path: ff.plot_interactive(ALGORITHM),
     "configuration_": lambda ff, path: ff.configuration_,
     "diagnostics_": lambda ff, path: ff.diagnostics_,
     "support_function_": lambda ff, path: ff.support_function_,

@@ -20,6 +20,7 @@ from fairfrontier.audit.plan import make_plan
 from fairfrontier.audit.request import AuditRequest
 from fairfrontier.audit.table import TableFile
 from fairfrontier.report.html import render
+from fairfrontier.report.interactive import PlaneFigure
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
@@ -251,6 +252,21 @@ def test_hovering_the_frontier_tells_direction_risks_and_shares(fresh, record):
     np.testing.assert_allclose(np.array(risks, dtype=float) / 100, point.risk, atol=0.01)
     shares = re.search(r"selection rate: ([\d.]+)% of women, ([\d.]+)% of men", told).groups()
     np.testing.assert_allclose(np.array(shares, dtype=float) / 100, point.selection_rate, atol=0.03)
+
+
+def test_the_interactive_figure_has_the_parts_and_words_of_the_page(tab, record):
+    drawn = tab.page.evaluate("document.getElementById('plot').data")[:-1]  # the rule of the slider is on the page only
+    algorithms = record.algorithms
+    traces = PlaneFigure(record.groups, shares=True).traces(record.picture, record.points, algorithms, record.alpha)
+    assert len(drawn) == len(traces) >= 8
+    for on_page, trace in zip(drawn, traces, strict=True):
+        made = json.loads(trace.to_json())
+        assert not set(on_page) - {"visible"} - set(made)
+        for key, value in on_page.items():
+            if key in ("x", "y"):
+                np.testing.assert_allclose(np.array(made[key], float), np.array(value, float), atol=1e-12)
+            elif key != "visible":
+                assert made[key] == value, key
 
 
 def test_hovering_an_algorithm_names_it(fresh, record):

@@ -1209,6 +1209,46 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         risks = {name: self.risks(values) for name, values in self._shown(decisions).items()}
         return plot_frontier(self, ax=ax, risks=risks, region=region, skew=skew, capacity=capacity, zoom=zoom)
 
+    def plot_interactive(
+        self,
+        decisions: Decisions | None = None,
+        *,
+        region: FrontierRegion | None = None,
+        capacity: float | None = None,
+        zoom: bool = False,
+    ) -> Any:
+        """The picture of the report as a figure of plotly; the pointer shows risks, selection rates and directions.
+
+        The feasible set, its frontier, best and fairest points and algorithms, of two groups by their risks. The risks
+        that are no worse in any respect are shown for the first algorithm.
+
+        Parameters
+        ----------
+        decisions, region, capacity, zoom
+            As for `plot`.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            Shown by a notebook; ``figure.write_html("frontier.html")`` keeps it as a page.
+
+        Examples
+        --------
+        >>> figure = ff.plot_interactive({"in use": in_use}, zoom=True)
+        >>> [trace.name for trace in figure.data][-2:]
+        ['F: fairest', 'in use']
+        """
+        self.fit_.risks_only("An interactive plot")
+        self.fit_.plane("An interactive plot")
+        try:
+            from .report.interactive import plot_plane
+        except ImportError as error:
+            raise MissingDependencyError(
+                "Interactive plots need plotly, which is not installed: install fairfrontier[report]."
+            ) from error
+        risks = {name: self.risks(values) for name, values in self._shown(decisions).items()}
+        return plot_plane(self, risks, region=region, capacity=capacity, zoom=zoom)
+
     def to_json(
         self,
         path: str | os.PathLike[str],

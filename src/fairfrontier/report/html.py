@@ -96,7 +96,12 @@ def _planes(record: Record | GroupsRecord) -> tuple[Record | PairRecord, ...]:
 def _drawn(record: Record | GroupsRecord) -> PlainDict:
     """The part of a record that the picture and the slider need."""
     planes: list[Plain] = [_plane(plane) for plane in _planes(record)]
-    return {"alpha": record.alpha, "shares": _in_shares(record), "planes": planes}
+    return {
+        "alpha": record.alpha,
+        "shares": _in_shares(record),
+        "marks": json.loads(_text("marks.json")),
+        "planes": planes,
+    }
 
 
 def _plane(plane: Record | PairRecord) -> PlainDict:

@@ -32,17 +32,8 @@
   const risk = (x) => (x === null || x === undefined ? "n/a" : record.shares ? percent(x, 2) : number(x, 4));
   const pair = (q) => `(${number(q[0], 2)}, ${number(q[1], 2)})`;
 
-  const LIGHT = {
-    ink: "#1a2233", grid: "#e3e8f0", set: "rgba(108,122,148,.15)", edge: "#8b97ad", region: "rgba(46,110,200,.17)",
-    border: "rgba(46,110,200,.75)", curve: "#12305f", better: "rgba(24,136,84,.24)", gain: "#18794b", algorithm: "#b04a00",
-    rule: "#7a1fa2", paper: "#ffffff" };
-  const DARK = {
-    ink: "#e7ebf3", grid: "#2f394d", set: "rgba(160,175,205,.14)", edge: "#8492ad", region: "rgba(95,155,235,.20)",
-    border: "rgba(130,175,240,.75)", curve: "#a9c9fa", better: "rgba(80,205,140,.25)", gain: "#6fd6a2", algorithm: "#ffac66",
-    rule: "#e19cff", paper: "#1b2230" };
+  const { light: LIGHT, dark: DARK, best: BEST, letters: LETTERS, places: PLACES, symbols: SYMBOLS } = whole.marks;
   const colours = () => (dark && !printing ? DARK : LIGHT);
-  const BEST = ["circle", "square", "diamond"], LETTERS = ["R", "B", "F"], PLACES = ["middle left", "bottom right", "top center"];
-  const SYMBOLS = ["star", "triangle-up", "triangle-down", "cross", "x", "pentagon", "hexagram", "bowtie"];
 
   const about = (first, point, q, rates) => [
     first, q ? `direction ${pair(q)}` : "", `risk of ${r} ${risk(point[0])}, of ${b} ${risk(point[1])}`,
