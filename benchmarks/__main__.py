@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 
 #: Run only when named: they take many minutes.
-SLOW = ("load",)
+SLOW = ("load", "parts")
 
 
 def known_benchmarks():

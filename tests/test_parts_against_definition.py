@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from dataclasses import dataclass, replace
 from importlib.resources import files as files_of
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from fairfrontier.data.parts import files
 from fairfrontier.data.parts import sources as kinds
 from fairfrontier.data.parts.drawing import RowSample, folds_of_rows, row_hash
 from fairfrontier.data.parts.rows import PartRows, join
-from fairfrontier.errors import DroppedRowsWarning, InputError
+from fairfrontier.data.parts.sources import DaskRows
+from fairfrontier.errors import DroppedRowsWarning, FairFrontierError, InputError
 from fairfrontier.frontier.cells import FINEST, add_cells, bins_of, count_cells
 from fairfrontier.frontier.support import group_means
 from fairfrontier.inference.usual.proportions import rate_of
@@ -365,3 +367,38 @@ def test_a_cluster_of_processes_survives_that_a_worker_is_killed(by_source, fold
         assert len((tmp_path / "died").read_text()) >= 6
         assert set(client.run(os.getpid).values()) != pids
     assert same_cells(by_source[0]["frame"], survived)
+
+
+def die(frame):
+    """Whoever comes to the last partition is killed."""
+    if len(frame) and frame.index[-1] == 999:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return frame
+
+
+@pytest.mark.slow
+def test_rows_that_every_worker_dies_of_are_named(folder, small_blocks):
+    distributed = pytest.importorskip("distributed")
+    frame = folder["dask frame"]
+    deadly = replace(DaskRows(frame).located(), frame=frame.map_partitions(die, meta=frame._meta))
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        asked = in_parts.over_ranges(Everywhere(deadly, client), length_of, None)
+        with pytest.raises(FairFrontierError, match=r"Rows of the dask frame could not be .* several workers died"):
+            list(asked)
+
+
+@dataclass(frozen=True)
+class Everywhere:
+    """Something to do with all rows."""
+
+    source: object
+    client: object
+    block: int = 256
+
+    def here(self):
+        return Everywhere(self.source, None, self.block)
+
+
+def length_of(task, span, progress):
+    return sum(len(part.frame) for part in task.source.parts(["x1"], *span))
