@@ -181,7 +181,7 @@ def workers(power):
             figures[f"first_pass_seconds_{n_workers}"], figures[f"second_pass_seconds_{n_workers}"] = seconds
             figures[f"megabytes_{n_workers}"] = sum(sent) / 1e6
     one, two = (sum(figures[f"{name}_pass_seconds_{k}"] for name in ("first", "second")) for k in (1, 2))
-    return figures | {"speedup_of_two": one / two, "same_bits": found[0] == found[1]}
+    return figures | {"speedup_of_two": one / two, "same_bits": float(found[0] == found[1])}
 
 
 def given(n=4_000_000, n_boot=1000):

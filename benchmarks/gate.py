@@ -41,6 +41,10 @@ TARGETS = {
         "boosting_inference_share": ("<", 0.10),
         "external_peak_gigabytes": ("<", 8.0),
     },
+    "parts": {
+        "rows_1e6_peak_gigabytes": ("<", 6.0),
+        "workers_same_bits": (">=", 1.0),
+    },
 }
 
 HOLDS = {">=": operator.ge, "<=": operator.le, "<": operator.lt, ">": operator.gt}
