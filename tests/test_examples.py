@@ -1,6 +1,8 @@
 """The example scripts run and print what the package finds."""
 
+import ast
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -10,10 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.pages import ROOT, blocks, same_with_gaps
+from support.quick import quickly
 from support.shared import shared_path
 
+import fairfrontier
 from fairfrontier import FairFrontier
-from fairfrontier.datasets import fetch_compas, make_liu_molinari
+from fairfrontier.datasets import fetch_compas, make_hospital, make_liu_molinari
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -95,3 +99,36 @@ def test_compas_has_words_for_every_verdict():
         assert f"{100 * g:.1f} points {where} (at least {100 * b:.1f})" in shown
     assert f"up to {100 * tests[1].gain_bound:.1f} points" in open_
     assert "lie outside the estimated set" in beaten
+
+
+@pytest.mark.filterwarnings("default::fairfrontier.errors.FairFrontierWarning")
+def test_the_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
+    """With a quicker learner and fewer patients: it shows no numbers."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(fairfrontier, "FairFrontier", quickly(n_boot=99))
+    monkeypatch.setattr(
+        fairfrontier.datasets, "make_hospital", lambda n, random_state: make_hospital(n // 4, random_state)
+    )
+    notebook = json.loads((EXAMPLES / "five-minutes.ipynb").read_text(encoding="utf-8"))
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
+    names, shown = {"__name__": "__main__"}, []
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            shown.append(_run_cell("".join(cell["source"]), names))
+    (page,) = tmp_path.iterdir()
+    assert page.name == "hospital.html"
+    assert "A care programme" in page.read_text(encoding="utf-8")
+    tables = [value for value in shown if isinstance(value, pd.DataFrame)]
+    assert len(tables) == 4
+    assert [type(value).__name__ for value in shown].count("Figure") == 1
+    assert names["test"].question in capsys.readouterr().out
+
+
+def _run_cell(source, names):
+    """Run the code of a cell and return the value of its last line, which a notebook shows."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "cell", "exec"), names)
+    return None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), names)
