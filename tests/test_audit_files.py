@@ -201,7 +201,7 @@ def contents(folder):
 def audit(monkeypatch):
     """An audit whose files hold its title."""
 
-    def write(work, audit):
+    def write(work, audit, *rest):
         for name in FILES:
             (work / name).parent.mkdir(exist_ok=True)
             (work / name).write_text(audit.title)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,11 @@ from fairfrontier.audit import run as running
 from fairfrontier.audit.plan import make_plan
 from fairfrontier.audit.request import AuditRequest
 from fairfrontier.audit.table import TableFile
+from fairfrontier.audit.write import check_folder
+from fairfrontier.errors import InputError, MissingDependencyError
 from fairfrontier.report.html import render
 from fairfrontier.report.interactive import PlaneFigure
+from fairfrontier.report.paper import BROWSERS, write_pdf
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
@@ -399,6 +403,11 @@ def test_print_hides_the_controls_and_keeps_the_answer(chromium, path):
         for k in range(3):
             assert tab.page.locator(".card .headline").nth(k).is_visible()
         assert tab.page.locator("#rule").is_visible()
+        assert "A small audit" in tab.text("#cover .title")
+        assert tab.page.locator("#cover").is_visible()
+        tab.page.emulate_media(media="screen")
+        assert not tab.page.locator("#cover").is_visible()
+        tab.page.emulate_media(media="print")
         assert colour(tab, "body", "backgroundColor") == "rgb(255, 255, 255)"
         assert colour(tab, ".headline") == LIGHT_INK
 
@@ -419,6 +428,32 @@ def test_the_printed_file_has_pages_of_modest_size_and_the_screen_is_left_as_it_
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) >= 4
     assert 40_000 < len(printed) < 1_000_000
     assert b"A small audit" in printed
+
+
+def test_a_page_is_printed_by_the_browser_at_hand(tmp_path):
+    if not any(shutil.which(name) for name in BROWSERS):
+        pytest.skip("no chromium or Chrome prints here")
+    write_pdf("<p>one</p><p style='break-before: page'>two</p>", tmp_path / "two.pdf")
+    printed = (tmp_path / "two.pdf").read_bytes()
+    assert printed.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 2
+    with pytest.raises(InputError, match="exists") as error:
+        write_pdf("<p>one</p>", tmp_path / "nowhere" / "one.pdf")
+    assert error.value.code == "bad-file"
+
+
+def test_without_a_browser_nothing_is_begun(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingDependencyError, match="printed by chromium or Chrome"):
+        FairFrontier().report(tmp_path / "report.pdf")
+    with pytest.raises(MissingDependencyError, match="Chrome"):
+        check_folder(tmp_path / "out", pdf=True)
+    (tmp_path / "chromium").write_text("#!/bin/sh\necho it broke >&2\nexit 1\n")
+    (tmp_path / "chromium").chmod(0o755)
+    with pytest.raises(InputError, match=r"left no PDF \(it broke\)") as error:
+        write_pdf("<p>one</p>", tmp_path / "one.pdf")
+    assert error.value.code == "bad-file"
+    assert not (tmp_path / "one.pdf").exists()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -102,6 +102,9 @@ def audit(
             help="Address of a dask scheduler whose workers read rows in parts, or 'local' for --jobs processes."
         ),
     ] = None,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="Print the report to report.pdf, too; needs chromium or Chrome.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")] = False,
     fail_on: Annotated[list[str] | None, typer.Option(help=HELP)] = None,
     **typed: Typed,
@@ -121,7 +124,7 @@ def audit(
             if dry_run:
                 console.print("\n".join(plan.lines()))
                 return
-            finished = _audit(console, plan, out, jobs)
+            finished = _audit(console, plan, out, jobs, pdf=pdf)
         if (reason := failed(finished.record, conditions)) is not None:
             console.print(f"Exit code {reason.code}: {reason.meaning} (--fail-on {reason.word}).")
             raise typer.Exit(reason.code)
@@ -267,20 +270,20 @@ def version() -> None:
     typer.echo(__version__)
 
 
-def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Audit:
+def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None, *, pdf: bool = False) -> Audit:
     """Run an audit, write it and print the verdicts."""
     from .audit.run import run_audit
-    from .audit.write import PAGE, RECORD, check_folder, write_audit
+    from .audit.write import PAGE, PAPER, RECORD, check_folder, write_audit
     from .data.checks import check_n_jobs
     from .progress import progress_bar
     from .report.sentences import ban_line, beside_verdict, pair_lines, verdict_line
 
     check_n_jobs(jobs, "--jobs")
     console.print("\n".join(plan.lines()) + "\n")
-    check_folder(out)
+    check_folder(out, pdf=pdf)
     with progress_bar("Auditing", show=True, lines=True) as progress:
         finished = run_audit(plan, n_jobs=jobs, progress=_unless_stopped(progress))
-    write_audit(finished, out)
+    write_audit(finished, out, pdf=pdf)
     for algorithm in finished.record.algorithms:
         console.print(printable(verdict_line(algorithm, finished.record)))
         for line in beside_verdict(algorithm):
@@ -291,7 +294,8 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None) -> Au
         console.print(printable(ban))
     for warning in finished.record.warnings:
         console.print(f"Note: {printable(warning)}")
-    console.print(f"Report: {out / PAGE}\nRecord: {out / RECORD}")
+    on_paper = f"\nPaper:  {out / PAPER}" if pdf else ""
+    console.print(f"Report: {out / PAGE}{on_paper}\nRecord: {out / RECORD}")
     return finished
 
 

@@ -78,6 +78,7 @@ from .report.findings import ask, ask_jointly
 from .report.html import render
 from .report.joint_parts import make_groups_record
 from .report.joint_record import GroupsRecord
+from .report.paper import find_browser, write_pdf
 from .report.parts import make_record
 from .report.record import Record
 from .report.text import summary_text
@@ -1291,11 +1292,18 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
     ) -> Path:
         """Write a report for people: one HTML file that needs no network; arguments as for `to_json`.
 
-        The name of the file gets the ending .html if it has no such ending.
+        The name of the file gets the ending .html if it has no such ending. With the ending .pdf the report is printed
+        by chromium or Chrome, if there is one.
         """
-        return _write(
-            _ending(path, ".html", ".htm"), render(self._record(decisions, title, randomised, capacity, reference))
-        )
+        path = _ending(path, ".html", ".htm", ".pdf")
+        on_paper = path.suffix.lower() == ".pdf"
+        if on_paper:
+            find_browser()  # before anything is asked
+        page = render(self._record(decisions, title, randomised, capacity, reference))
+        if not on_paper:
+            return _write(path, page)
+        write_pdf(page, path)
+        return path
 
     def _record(
         self,

@@ -18,29 +18,36 @@ from ..estimator import FairFrontier
 from ..report.frame import RuleStep
 from ..report.html import render
 from ..report.joint_record import GroupsRecord
+from ..report.paper import find_browser, write_pdf
 from ..report.record import AlgorithmRecord, Record
 from .request import write_config
 from .run import Audit
 
-RECORD, PAGE, CONFIG, PLAN, TABLES, FIGURES = (
+RECORD, PAGE, PAPER, CONFIG, PLAN, TABLES, FIGURES = (
     "audit.json",
     "report.html",
+    "report.pdf",
     "config.toml",
     "plan.txt",
     "tables",
     "figures",
 )
-OURS = (RECORD, PAGE, CONFIG, PLAN, TABLES, FIGURES)
+OURS = (RECORD, PAGE, PAPER, CONFIG, PLAN, TABLES, FIGURES)
 """What an audit leaves in its directory."""
 
 
-def check_folder(folder: Path) -> None:
-    """Refuse a directory in which nothing can be written, or which contains anything but an audit."""
+def check_folder(folder: Path, *, pdf: bool = False) -> None:
+    """Refuse a directory in which nothing can be written, or which contains anything but an audit.
+
+    With ``pdf`` also refuse to go on without a program that prints.
+    """
     absent = [name for name in ("jinja2", "plotly", "matplotlib") if importlib.util.find_spec(name) is None]
     if absent:
         raise MissingDependencyError(
             f"Writing an audit needs {' and '.join(absent)}: install fairfrontier[report,plots]."
         )
+    if pdf:
+        find_browser()
     try:
         if folder.is_dir():
             _refuse_strangers(folder)
@@ -56,30 +63,33 @@ def check_folder(folder: Path) -> None:
         ) from error
 
 
-def write_audit(audit: Audit, folder: Path) -> list[Path]:
+def write_audit(audit: Audit, folder: Path, *, pdf: bool = False) -> list[Path]:
     """Write record, page, tables, figures and config; a former audit in the directory is replaced.
 
-    Everything is written elsewhere first and put in its place at the end, so that an interrupted run leaves what was
-    there before.
+    With ``pdf`` the page is printed, too. Everything is written elsewhere first and put in its place at the end, so
+    that an interrupted run leaves what was there before.
     """
-    check_folder(folder)
+    check_folder(folder, pdf=pdf)
     try:
         folder.absolute().parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=_beside(folder), prefix=".fairfrontier-") as name:
             new, old = Path(name) / "new", Path(name) / "old"
             new.mkdir()
             old.mkdir()
-            _write(new, audit)
+            _write(new, audit, pdf)
             _put_in_place(new, folder, old)
     except OSError as error:
         raise InputError("bad-file", f"{folder} cannot be written: {error.strerror or error}.") from error
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _write(work: Path, audit: Audit) -> None:
+def _write(work: Path, audit: Audit, pdf: bool) -> None:
     record = audit.record
     (work / RECORD).write_text(record.to_json(), encoding="utf-8")
-    (work / PAGE).write_text(render(record), encoding="utf-8")
+    page = render(record)
+    (work / PAGE).write_text(page, encoding="utf-8")
+    if pdf:
+        write_pdf(page, work / PAPER)
     (work / CONFIG).write_text(write_config(audit.plan.request), encoding="utf-8")
     (work / PLAN).write_text("\n".join(audit.plan.lines()) + "\n", encoding="utf-8")
     tables = work / TABLES
