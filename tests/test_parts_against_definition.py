@@ -221,6 +221,83 @@ def test_the_robust_test_is_that_in_memory(frame):
     assert sharp.p_value != one.p_value
 
 
+@pytest.fixture(scope="module")
+def of_three():
+    """A frame with three groups, the fit of its rows in parts with two repetitions, and that in memory."""
+    rows = people(1200, seed=7)
+    rng = np.random.default_rng(1)
+    group = np.where(rng.random(len(rows)) < 0.3, "three", rows["group"])
+    noisy = np.where(rng.random(len(rows)) < 0.6, rows["x1"] > 0.0, rng.random(len(rows)) < 0.5)
+    rows = rows.assign(**{"group": group, "in use": noisy.astype(int)})
+    ff = fitted(rows, learn_rows=5000, n_rep=2)
+    seed = row_seeds()[1]
+    folds = np.array([folds_of_rows(each, np.arange(len(rows)), 2) for each in (seed, *child_seeds(seed, 1))])
+    memory = FairFrontier(learner="factored-logit", folds=folds, n_boot=99, random_state=1, copies="ignore")
+    return rows, ff, memory.fit(rows[FEATURES], rows["y"], sensitive_features=rows["group"])
+
+
+def test_three_groups_have_the_joint_test_in_memory(of_three):
+    rows, ff, memory = of_three
+    one, other = ff.test_lda("in use"), memory.test_lda(rows["in use"])
+    for name in (
+        "risk",
+        "widths",
+        "width_errors",
+        "slack",
+        "standard_error",
+        "weights",
+        "p_value",
+        "gain",
+        "gain_error",
+    ):
+        assert np.allclose(getattr(one.evidence, name), getattr(other.evidence, name), rtol=1e-7), name
+    assert 1e-6 < one.p_value < 0.999
+    assert one.verdict == other.verdict
+    assert np.isclose(one.evidence.share_changed, other.evidence.share_changed)
+    assert np.allclose(one.selection_rate, other.selection_rate)
+    assert np.allclose(ff.risks("in use").standard_error, memory.risks(rows["in use"]).standard_error)
+    one, other = ff.usual_figures("in use").table, memory.usual_figures(rows["in use"]).table
+    assert np.allclose(one.to_numpy(dtype=float), other.to_numpy(dtype=float), atol=1e-12, equal_nan=True)
+    one, other = (each.rule([1.0, 0.5, 0.2]).decision_function(rows[FEATURES]) for each in (ff, memory))
+    assert np.allclose(one, other)
+    assert "Points, rules and pairs of more than two groups need the rows" in ff.summary()
+
+
+def test_what_needs_the_rows_of_three_groups_says_so(of_three, tmp_path):
+    _, ff, memory = of_three
+    rows = of_three[0]
+    shown = memory.test_lda(rows["x2"] < 0.0)
+    assert shown.witness is not None
+    for ask in (
+        lambda: ff.points_,
+        lambda: ff.alternatives("in use"),
+        lambda: ff.pair("one", "two"),
+        lambda: ff.pairs(),
+        lambda: ff.rule("egalitarian"),
+        lambda: ff.rule(shown),
+        lambda: ff.usual_figures(shown.witness),
+        lambda: ff.test_lda("in use", reference="one"),
+        lambda: ff.test_lda("in use", capacity=0.2),
+        lambda: ff.report(tmp_path / "report.html", ["in use"]),
+        lambda: ff.cost_of_ban(),
+    ):
+        with pytest.raises(InputError) as caught:
+            ask()
+        assert caught.value.code == "rows-needed"
+    six = rows.assign(group=np.arange(len(rows)) % 6)
+    with pytest.raises(InputError, match="at most 5 groups") as caught:
+        fitted(six, learn_rows=5000)
+    assert caught.value.code == "too-many-groups"
+
+
+def test_the_alternative_of_a_test_is_deployed_by_rows_learned_from(frame):
+    changed = frame.assign(**{"in use": (frame["x2"] < 0.0).astype(int)})
+    ff = fitted(changed, learn_rows=600)
+    test = ff.test_lda("in use")
+    rule = ff.rule(test)
+    assert 0.0 < rule.predict_proba(changed[FEATURES])[:, 1].mean() < 1.0
+
+
 def test_a_sample_is_learned_from_and_all_rows_are_predicted_out_of_fold(frame, by_source):
     ff = by_source[0]["folder"]
     sample_seed, fold_seed = row_seeds()

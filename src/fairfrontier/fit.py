@@ -282,8 +282,13 @@ class Fit:
         """Return what rules attain: a support function of two groups, else predictions."""
         if len(self.sample.groups) == 2:
             return self.function(capacity)
+        self.needs_rows("What rules attain for more than two groups")
         t = self.nuisance.predictions
         return predicted(self.sample, self.row_losses, t, self.bounds, rules=self.rules, capacity=capacity)
+
+    def learned_rows(self) -> Fit:
+        """Return, of rows that were read in parts, the fit of those that were learned from."""
+        return replace(self, sample=self.whole, row_losses=row_losses(self.loss, self.whole.y), counted=None)
 
     def level(self, alpha: float | None) -> float:
         """Return a level, by default that of the options, if the draws are enough to reach it."""
@@ -483,6 +488,7 @@ def pair_of(fit: Fit, first: Label, second: Label) -> Fit:
     """
     pair, nuisance = (first, second), fit.nuisance
     fit.sample.groups.check(pair)
+    fit.needs_rows("A pair of several groups")
     if len(fit.sample.groups) == 2:
         raise InputError("bad-option", "There are two groups: the fit itself compares them, without `pair`.")
     if nuisance.group_probabilities is None and not fit.rules.sees_group:

@@ -27,7 +27,7 @@ from .arrays import FloatArray, IntArray
 from .data.checks import check_integer
 from .data.declared import NOTHING, Declared, as_declared
 from .data.grouping import Merge
-from .data.groups import make_groups, two_groups_needed
+from .data.groups import MOST_TOGETHER, make_groups, too_many_together
 from .data.losses import Loss
 from .data.parts.drawing import RowSample, folds_of_rows
 from .data.parts.rows import Account, Coding, PartRows, Roles, in_part, join, learning_table, read_rows, rows_changed
@@ -44,7 +44,7 @@ from .frontier.sets import sharp_points
 from .frontier.support import build_support_function
 from .inference.fan.robust import ChosenRules, fan_test_by_sums, rules_for
 from .learning.cross_fitting import Nuisance, cross_fit, external_nuisance, predict_rows
-from .learning.diagnostics import diagnose
+from .learning.diagnostics import Diagnostics, diagnose
 from .learning.learners import FittedLearner, Learner, child_seeds
 from .progress import Report, pace, progress_bar
 
@@ -168,7 +168,7 @@ def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
     if int(table.counts.sum()) != coding.n_used:
         raise rows_changed(task.source.name)
     cells, of_cells = _cell_sample(task, table, coding)
-    function = build_support_function(cell_scores(table, of_cells.l0, of_cells.dl, length=units.change))
+    plane = _plane(table, of_cells, units) if len(coding.labels) == 2 else None
     decisions, learned = (
         dict(zip(task.roles.algorithms, each.T, strict=True)) for each in (table.keys[:, 4:], drawn.decisions)
     )
@@ -176,14 +176,6 @@ def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
     tests = [
         fan_test_by_sums(each, sums, units, kinds, task.n_rep) for each, sums in zip(chosen, counted.sums, strict=True)
     ]
-    diagnostics = diagnose(
-        nuisance.predictions[0],
-        sample.groups.shares,
-        sample.group,
-        X=sample.X,
-        weight=sample.weight,
-        group_auc=nuisance.group_auc,
-    )
     fit = Fit(
         sample=cells,
         loss=task.loss,
@@ -191,10 +183,10 @@ def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
         learning=task.how,
         nuisance=nuisance,
         row_losses=of_cells,
-        in_plane=Plane(function, None, sharp_points(function, None)),
+        in_plane=plane,
         bounds=Bounds(),
         seeds=task.seeds,
-        diagnostics=diagnostics,
+        diagnostics=None if plane is None else _diagnosed(sample, nuisance),
         whole=sample,
         sequence=None,
         options=task.options,
@@ -204,6 +196,24 @@ def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
         ),
     )
     return fit, coding
+
+
+def _plane(table: CellTable, losses: RowLosses, units: Units) -> Plane:
+    """Return what rules attain in the plane of two groups' risks, by cells."""
+    function = build_support_function(cell_scores(table, losses.l0, losses.dl, length=units.change))
+    return Plane(function, None, sharp_points(function, None))
+
+
+def _diagnosed(sample: Sample, nuisance: Nuisance) -> Diagnostics:
+    """Describe the conditions behind the inference by the rows that were learned from."""
+    return diagnose(
+        nuisance.predictions[0],
+        sample.groups.shares,
+        sample.group,
+        X=sample.X,
+        weight=sample.weight,
+        group_auc=nuisance.group_auc,
+    )
 
 
 def _first_pass(task: Task) -> tuple[PartRows, Coding]:
@@ -225,8 +235,8 @@ def _first_pass(task: Task) -> tuple[PartRows, Coding]:
         missing=reading.missing,
         crossed=len(task.roles.group),
     )
-    if len(coding.labels) != 2:
-        raise two_groups_needed(coding.labels, "An analysis of rows that are read in parts")
+    if len(coding.labels) > MOST_TOGETHER:
+        raise too_many_together(coding.labels, None)
     if coding.dropped:
         warnings.warn(
             f"Dropped {sum(coding.dropped.values()):,} of {coding.n_rows:,} rows with missing values.",
@@ -392,8 +402,11 @@ def _count(task: Task, span: Range, progress: Report | None, counting: Counting)
 def _count_block(task: Task, rows: PartRows, counting: Counting) -> Counts:
     """Predict and count the rows of a block."""
     folds, losses = task.folds(rows.row), row_losses(task.loss, rows.y)
-    t = rows.nuisance[None] if task.roles.nuisance else _predictions(task, rows, folds, counting.models)
-    table = count_cells(t[0], rows.group, rows.y, rows.weight, rows.decisions, length=counting.units.change)
+    n_groups = len(counting.coding.labels)
+    t = rows.nuisance[None] if task.roles.nuisance else _predictions(task, rows, folds, counting.models, n_groups)
+    # with more than two groups there is no plane, and directions are not counted
+    pairs = t[0] if n_groups == 2 else np.zeros((len(rows.row), 2))
+    table = count_cells(pairs, rows.group, rows.y, rows.weight, rows.decisions, length=counting.units.change)
     own = BlockRows(t, rows.weight, losses.l0, losses.dl, rows.group, folds[0])
     every = zip(counting.rules, rows.decisions.T, strict=True)
     return Counts(table, tuple(sum_rows(rules, own, a, counting.units, task.n_folds) for rules, a in every))
@@ -436,9 +449,9 @@ def _blocks(parts: Iterator[PartRows], size: int) -> Iterator[PartRows]:
         yield join(held)
 
 
-def _predictions(task: Task, rows: PartRows, folds: IntArray, models: list[FittedLearner]) -> FloatArray:
-    """Return predictions (n_rep, n, 2) of every row, each by the model of that repetition fitted without its fold."""
-    t = np.empty((*folds.shape, 2))
+def _predictions(task: Task, rows: PartRows, folds: IntArray, models: list[FittedLearner], n_groups: int) -> FloatArray:
+    """Return predictions (n_rep, n, G) of every row, each by the model of that repetition fitted without its fold."""
+    t: FloatArray = np.empty((*folds.shape, n_groups))
     X = as_declared(rows.X, task.reading.declared) if task.reading.declared else rows.X
     for number, model in enumerate(models):
         repetition, k = divmod(number, task.how.n_folds)

@@ -73,16 +73,35 @@ class Units:
         return np.array([x, x * x, x * w, x * w * v, x * x, w, x, x * w, x * w])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RuleTest:
-    """The weakest slack of rules in its standard errors, and the direction (2,) at which it is found.
+    """The weakest slack of the rules of some cells: what the robust test over the fan is decided by.
 
-    ``share_changed``: if rules take steps, the share of all decisions that the step which decides the test changes.
+    ``slack`` with its ``standard_error``, and the ratio of the two, the ``statistic``, at net ``weights`` (J,) of the
+    criteria. ``share_changed``: if rules take steps, the share of all decisions that the step which decides the test
+    changes. ``criteria`` (J,) and ``widths`` (V,) of the algorithm, with ``width_errors``. ``n_rules`` rules in
+    ``n_cells`` cells; ``loss``: what cells cost, in standard errors, as predicted; ``finished``: whether more were of
+    no use.
     """
 
+    slack: float
+    standard_error: float
     statistic: float
-    direction: FloatArray
+    weights: FloatArray
     share_changed: float | None
+    criteria: FloatArray
+    widths: FloatArray
+    width_errors: FloatArray
+    n_rules: int
+    n_cells: int
+    loss: float
+    finished: bool
+
+    @property
+    def direction(self) -> FloatArray:
+        """Direction (J,) of the rules that gain at these weights."""
+        found: FloatArray = -self.weights / np.linalg.norm(self.weights)
+        return found
 
 
 class BlockRows(NamedTuple):

@@ -68,6 +68,7 @@ def support_covariance(fit: Fit, q: ArrayLike) -> FloatArray:
 def points_table(fit: Fit) -> pd.DataFrame:
     """Table of the best points and the fairest point, with their directions."""
     if len(fit.sample.groups) > 2:
+        fit.needs_rows("The table of points of more than two groups")
         return _points_of_many(fit)
     first, second = fit.sample.groups.pair("The table of best points")
     points = fit.plane().points

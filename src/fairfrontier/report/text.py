@@ -22,6 +22,7 @@ OF_PAIRS = (
     "Directions weigh the groups' risks in the rule; the fairest point has the smallest range of risks. A frontier "
     "with its picture, skew and distances is that of two groups: see `pair`."
 )
+OF_ROWS = "Points, rules and pairs of more than two groups need the rows. `test_lda` and `risks` are of all rows."
 _MEANING = {
     "balanced": "the fairness-accuracy frontier is the Pareto frontier between the two best points",
     "skewed": "skewed towards group {label}: the frontier runs from its best point to the fairest point",
@@ -51,7 +52,8 @@ def summary_text(ff: FairFrontier, ban: bool | None = None) -> str:
         question = ff.fit_.criteria.question(len(ff.groups_), errors=ff.loss_.name == "classification")
         return "\n".join([*data, f"Question    {question}", *quality])
     if len(ff.groups_) != 2:
-        return "\n".join([*data, *_points(ff), "", OF_PAIRS, *_ban(ff, ban), *quality])
+        points = [OF_ROWS] if ff.fit_.counted is not None else [*_points(ff), "", OF_PAIRS]
+        return "\n".join([*data, *points, *_ban(ff, ban), *quality])
     frontier = [
         *_points(ff),
         *(f"Caution: {sentence}" for found in ff.contradictions_ for sentence in found.sentences()),

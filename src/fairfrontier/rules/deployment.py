@@ -14,6 +14,7 @@ from ..data.checks import check_capacity, check_integer
 from ..data.criteria import USUAL, RowMeasure
 from ..data.messages import shown
 from ..data.row_losses import row_losses
+from ..data.sample import Sample
 from ..errors import InputError
 from ..fit import Bounds, Fit, attainable, predicted
 from ..frontier.asked import AskedCriteria, Learned, loss_differences, predict_criteria, values_to_learn
@@ -101,9 +102,12 @@ class Deployment:
             groups=groups.labels,
             **self.parameters,
         )
-        # of rows read in parts only those that were learned from are left, with the shares of all
-        rows = fit.sample if fit.counted is None else replace(fit.whole, groups=groups)
-        return rule.settle(rows, self.classes, q, learned)
+        return rule.settle(self._rows(), self.classes, q, learned)
+
+    def _rows(self) -> Sample:
+        """Return the rows; of those read in parts only the ones learned from are left, with the shares of all."""
+        fit = self.fit
+        return fit.sample if fit.counted is None else replace(fit.whole, groups=fit.sample.groups)
 
     def alternative(self, found: Alternative, *, lower: Any = None, upper: Any = None) -> MixedRule:
         """Return the rule, or lottery, that a test has shown to be an alternative; see `FairFrontier.rule`."""
@@ -133,7 +137,7 @@ class Deployment:
         if fit.asked is not None:
             scales = fit.asked.scales(fit.sample, fit.row_losses)
         mixed = Mixed(np.array(directions), np.array(shares), scales)
-        return rule.settle_mixed(fit.sample, self.classes, mixed, self.learned_criteria())
+        return rule.settle_mixed(self._rows(), self.classes, mixed, self.learned_criteria())
 
     def learned_criteria(self) -> FittedLearner | FittedCriteria:
         """Return what predicts the criteria of new rows: the learner itself, if these are the groups' risks."""
@@ -199,6 +203,8 @@ def alternatives(
 ) -> Alternatives:
     """Find rules of the frontier that improve on an algorithm; see `FairFrontier.alternatives`."""
     fit = deployment.fit
+    if len(fit.sample.groups) > 2:
+        fit.needs_rows("Alternatives for more than two groups")
     _check_test(test, fit, algorithms, capacity)
     if fit.asked is not None:
         return _by_criteria(deployment, algorithms, int(n), test, held_out=held_out)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
+from scipy.stats import norm
 
 from ...arrays import FloatArray
 from ...data.algorithms import Algorithms
@@ -13,16 +15,19 @@ from ...data.criteria import MOST_BY_GROUP
 from ...data.groups import MOST_TOGETHER, MOST_WITH_REFERENCE, check_reference, too_many_together
 from ...data.messages import listed
 from ...data.reading import Label
+from ...data.row_losses import row_losses
 from ...errors import InputError, SmallSampleWarning
-from ...fit import Fit, predicted
+from ...fit import Counted, Fit, predicted
 from ...frontier.asked import AskedCriteria
-from ...frontier.criteria import STILL, CriteriaRows
+from ...frontier.criteria import STILL, CriteriaRows, risk_rows
 from ...frontier.fan import Aims, by_group
+from ...learning.learners import child_seeds
 from ..aware.joint import aware_joint_evidence
 from ..questions import warn_above, warn_of_few_draws
-from .evidence import joint_evidence
+from .evidence import JointEvidence, joint_evidence
 from .forms import folds_of
 from .result import JointLDATests, judge_jointly
+from .robust import people_for_choosing
 
 FEW = 5
 """People at least of either decision, as usual where rates are taken to be normally distributed."""
@@ -39,12 +44,38 @@ def joint_lda_tests(
     """Test whether algorithms have alternatives in all criteria together; see `FairFrontier.test_lda`."""
     groups = fit.sample.groups
     if capacity is not None:
+        fit.needs_rows("A capacity")
         warn_above(fit, algorithms, check_capacity(capacity))
     code = check_reference(groups.labels, reference, others=fit.sample.left_out)
     if len(groups) > (MOST_TOGETHER if reference is None else MOST_WITH_REFERENCE):
         raise too_many_together(groups.labels, reference)
     aims = by_group(len(groups), code) if fit.asked is None else _aims(fit, fit.asked, code)
     rates: list[FloatArray] = [fit.group_means(a) for a in algorithms.decisions]
+    if fit.counted is None:
+        found = _by_rows(fit, algorithms, aims, code, alpha, capacity)
+    else:
+        if reference is not None:
+            fit.needs_rows("A test with a reference group")
+        found = [_by_sums(fit, fit.counted, name) for name in algorithms.names]
+    return judge_jointly(
+        algorithms.names,
+        found,
+        rates,
+        groups=groups.labels,
+        reference=reference,
+        alpha=fit.level(alpha),
+        bounded=fit.bounded,
+        capacity=capacity,
+        rules=fit.rules.name,
+        criteria=fit.criteria,
+        errors=fit.loss.name == "classification",
+    )
+
+
+def _by_rows(
+    fit: Fit, algorithms: Algorithms, aims: Aims, reference: int | None, alpha: float | None, capacity: float | None
+) -> list[JointEvidence]:
+    """Return the evidence on each algorithm by the rows."""
     rows, folds, found = criteria_of(fit, capacity), folds_of(fit), []
     _check_rates(fit, rows, aims, algorithms)
     for a in algorithms.decisions:
@@ -61,24 +92,45 @@ def joint_lda_tests(
         found.append(evidence)
     if fit.rules.sees_group and capacity is None:  # with a capacity the fan alone, whatever edges are flat
         warn_of_few_draws(fit, fit.level(alpha), len(algorithms.names))
-        found = aware_joint_evidence(fit, rows, algorithms.decisions, found, folds, code)
-    return judge_jointly(
-        algorithms.names,
+        found = aware_joint_evidence(fit, rows, algorithms.decisions, found, folds, reference)
+    return found
+
+
+def _by_sums(fit: Fit, counted: Counted, name: str) -> JointEvidence:
+    """Return the evidence on an algorithm: the test by sums over all rows, the rest by those that were learned from."""
+    some, stands_for = people_for_choosing(fit.whole.group, child_seeds(fit.seeds.learning, 8)[7])
+    losses, test, own = row_losses(fit.loss, fit.whole.y), counted.tests[name], fit.whole
+    rows = risk_rows(
+        losses.l0[some],
+        losses.dl[some],
+        fit.nuisance.predictions[:, some].reshape(-1, len(own.groups)),
+        own.group[some],
+        own.weight[some] * stands_for,
+    )
+    folds = folds_of(fit.learned_rows())[some]
+    o, decisions = fit.options, counted.learned[name][some]
+    found = joint_evidence(rows, decisions, folds, n_draws=o.n_boot, seed=fit.seeds.drawing, n_jobs=o.n_jobs)
+    return replace(
         found,
-        rates,
-        groups=groups.labels,
-        reference=reference,
-        alpha=fit.level(alpha),
-        bounded=fit.bounded,
-        capacity=capacity,
-        rules=fit.rules.name,
-        criteria=fit.criteria,
-        errors=fit.loss.name == "classification",
+        risk=test.criteria,
+        criteria=test.criteria,
+        widths=test.widths,
+        width_errors=test.width_errors,
+        slack=test.slack,
+        standard_error=test.standard_error,
+        weights=test.weights,
+        p_value=float(norm.sf(test.statistic)),
+        n_rules=test.n_rules,
+        n_cells=test.n_cells,
+        loss=test.loss,
+        finished=test.finished,
+        share_changed=test.share_changed,
     )
 
 
 def criteria_of(fit: Fit, capacity: float | None = None) -> CriteriaRows:
     """The rows of all repetitions with the criteria that are compared, and a capacity if there is one."""
+    fit.needs_rows("An alternative for more than two groups")
     t = fit.nuisance.predictions
     if fit.asked is None:
         return predicted(fit.sample, fit.row_losses, t, fit.bounds, rules=fit.rules, capacity=capacity).rows

@@ -31,10 +31,16 @@ from .forms import standing_of
 
 
 @dataclass(frozen=True, slots=True)
-class FanTest(RuleTest):
-    """Statistic of the test, the direction (2,) at which it is smallest, and its p-value."""
+class FanTest:
+    """Statistic of the test, the direction (2,) at which it is smallest, and its p-value.
 
+    ``share_changed``: if rules take steps, the share of all decisions that the step which decides the test changes.
+    """
+
+    statistic: float
+    direction: FloatArray
     p_value: float
+    share_changed: float | None
 
 
 def fan_test(
@@ -48,19 +54,33 @@ def fan_test(
     cells = cut_cells(rows, standing, fan, default_refinement(fan), n_jobs)
     weakest = cells.weakest()
     changed = changed_share(rows, standing, step(rows, standing, weakest.rule)) if cells.steps else None
-    return with_p_value(_test_of(weakest, changed), smallest)
+    return with_p_value(_test_of(cells, weakest, changed), smallest)
 
 
 def with_p_value(test: RuleTest, smallest: float) -> FanTest:
     """Compare the statistic of a test with the standard normal law; no p-value is below ``smallest``."""
+    t = float(np.clip(test.statistic, -LARGE, LARGE))
     # a slack that is 0 up to rounding, as of an algorithm that is a best rule, is no evidence at all
-    p_value = 1.0 if test.statistic == 0.0 else max(float(ndtr(-test.statistic)), smallest)
-    return FanTest(test.statistic, test.direction, test.share_changed, p_value)
+    p_value = 1.0 if t == 0.0 else max(float(ndtr(-t)), smallest)
+    return FanTest(t, test.direction, p_value, test.share_changed)
 
 
-def _test_of(weakest: Weakest, share_changed: float | None) -> RuleTest:
-    direction: FloatArray = -weakest.weights / np.hypot(*weakest.weights)
-    return RuleTest(float(np.clip(weakest.t, -LARGE, LARGE)), direction, share_changed)
+def _test_of(cells: Cells, weakest: Weakest, share_changed: float | None) -> RuleTest:
+    standing, n = cells.standing, len(weakest.weights)
+    return RuleTest(
+        slack=weakest.slack,
+        standard_error=weakest.standard_error,
+        statistic=weakest.t,
+        weights=weakest.weights,
+        share_changed=share_changed,
+        criteria=standing.theta[:n],
+        widths=standing.theta[n:],
+        width_errors=np.sqrt(np.diag(standing.covariance)[n:]),
+        n_rules=len(cells.values),
+        n_cells=len(cells.rules),
+        loss=cells.loss,
+        finished=cells.finished,
+    )
 
 
 CHOOSING_ROWS = 200_000
@@ -134,10 +154,10 @@ def fan_test_by_sums(chosen: ChosenRules, sums: RuleSums, units: Units, kinds: K
     cells = replace(chosen.cells, values=values, standing=standing)
     weakest = cells.weakest()
     if not cells.steps:
-        return _test_of(weakest, None)
+        return _test_of(cells, weakest, None)
     rule = int(np.flatnonzero((values.directions == weakest.rule).all(axis=1))[0])
     shares = sums.group_shares()
-    return _test_of(weakest, float(shares @ values.changed[rule, :, 0]))
+    return _test_of(cells, weakest, float(shares @ values.changed[rule, :, 0]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
