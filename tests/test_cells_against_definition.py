@@ -87,6 +87,13 @@ def test_random_weights_of_a_cell_are_the_mean_of_those_of_its_people(count):
     assert 0.9 < found.var() * count < 1.1
 
 
+def test_random_weights_of_cells_have_the_bits_of_numpy():
+    counts = np.random.default_rng(0).choice([1.0, 2.0, 3.0, 17.0, 1e6], 500)
+    seed = np.random.SeedSequence(8)
+    expected = np.random.Generator(np.random.PCG64(seed)).standard_gamma(counts) / counts
+    assert (RandomWeights(seed, 500, counts).stream().draw(0) == expected).all()
+
+
 def test_blocks_of_cells_draw_what_whole_draws_have():
     counts = np.random.default_rng(0).integers(1, 50, 70_000).astype(float)
     random = RandomWeights(np.random.SeedSequence(1), len(counts), counts)

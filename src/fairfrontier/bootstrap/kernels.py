@@ -121,6 +121,31 @@ def read_block(block, raw, units, w, rows, levels):  # type: ignore[no-untyped-d
             levels[2 + j, g] += _product(w[part], rows.extra[j, part])
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_gamma(generator, counts, shift, slope, out):  # type: ignore[no-untyped-def]
+    """Draw Gamma(k) / k numbers for counts k, by the method of Marsaglia and Tsang (2000).
+
+    ``shift`` = k - 1/3 and ``slope`` = (9 shift)^(-1/2) are known beforehand. The bits are those of
+    `numpy.random.Generator.standard_gamma`, which computes them for every number anew.
+    """
+    for i in range(out.shape[0]):
+        if counts[i] == 1.0:
+            out[i] = generator.standard_exponential()
+            continue
+        while True:
+            x = generator.standard_normal()
+            v = 1.0 + slope[i] * x
+            if v <= 0.0:
+                continue
+            v = v * v * v
+            u = generator.random()
+            if u < 1.0 - 0.0331 * (x * x) * (x * x):
+                break
+            if np.log(u) < 0.5 * x * x + shift[i] * (1.0 - v + np.log(v)):
+                break
+        out[i] = shift[i] * v / counts[i]
+
+
 @njit(cache=True, nogil=True)
 def _passed(a, b, start, stop, p1, p2):  # type: ignore[no-untyped-def]
     """Index of the first sorted row in [start, stop) with p'(a, b) <= 0."""

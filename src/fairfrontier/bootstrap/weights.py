@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import FloatArray
+from .kernels import draw_gamma
 
 BLOCK = 65_536
 """Rows (or clusters) that share one stretch of random numbers in a draw."""
@@ -55,6 +56,9 @@ class WeightStream:
         self._bits = np.random.PCG64(0)
         self._generator = np.random.Generator(self._bits)
         self._buffer = np.empty(min(BLOCK, random.n_units))
+        if self._counts is not None:
+            self._shift = self._counts - 1.0 / 3.0
+            self._slope = 1.0 / np.sqrt(9.0 * self._shift)
 
     def block(self, draw: int, block: int) -> FloatArray:
         """Weights of one block in one draw, valid until the next call."""
@@ -77,6 +81,5 @@ class WeightStream:
         if self._counts is None:
             self._generator.standard_exponential(out=out)
             return
-        counts = self._counts[block * BLOCK : block * BLOCK + len(out)]
-        self._generator.standard_gamma(counts, out=out)
-        out /= counts
+        own = slice(block * BLOCK, block * BLOCK + len(out))
+        draw_gamma(self._generator, self._counts[own], self._shift[own], self._slope[own], out)
