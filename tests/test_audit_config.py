@@ -20,14 +20,22 @@ from fairfrontier.audit.request import AuditRequest, options, override, read_con
 from fairfrontier.errors import InputError
 
 FULL = AuditRequest(
-    data="some where/people.csv",
+    data=("some where/people.csv", "more.csv"),
+    sep=";",
+    decimal=",",
+    where="`the \"group\"` == 'a'",
+    sample=500,
     outcome="ill, or not",
     group=('the "group"', "town, place"),
     decision="decision\\n",
+    decision_positive="yes",
     score="score\t",
-    threshold=3.0,
+    threshold=(3.0, 1e-05),
+    group_threshold={"Black": 0.5, "a.b = c": -1.0},
     top=1e-05,
     algorithms={"a.b = c": "d", "": "x", "'quo\"ted'": "y\n"},
+    models={"new": "m.joblib"},
+    trust_model=True,
     features=("one", "two, three", "<script>alert(1)</script>"),
     exclude=("עברית", "😀", "\x7f\x01\u2028"),
     groups=("Black", "White"),
@@ -137,8 +145,8 @@ GIVEN = {
     "title": None,
 }
 PLAIN = {
-    "data": str(GIVEN["data"]),
-    "threshold": 0.5,
+    "data": (str(GIVEN["data"]),),
+    "threshold": (0.5,),
     "top": 0.25,
     "alpha": 0.1,
     "capacity": 1.0,
@@ -179,12 +187,15 @@ def test_a_request_does_not_follow_what_it_was_made_from():
         ({"folds": True}, "`folds` must be an integer; got True."),
         ({"seed": None}, "`seed` must be an integer; got None."),
         ({"seed": 2**63}, "`seed` must be an integer of at most 9223372036854775807; got a larger one."),
-        ({"threshold": 10**400}, "`threshold` must be a number of at most"),
+        ({"threshold": 10**400}, "`threshold` must be a list of numbers; got (1000"),
+        ({"threshold": [1, "2"]}, "`threshold` must be a list of numbers; got [1, '2']."),
+        ({"group_threshold": {"a": "2"}}, "`group_threshold` must be a table of names and numbers; got {'a': '2'}."),
+        ({"top": 10**400}, "`top` must be a number of at most"),
         ({"alpha": "0.05"}, "`alpha` must be a number; got '0.05'."),
         ({"top": np.array([0.1])}, "`top` must be a number; got array([0.1])."),
         ({"robustness": 1}, "`robustness` must be true or false; got 1."),
-        ({"data": b"people.csv"}, "`data` must be a text; got b'people.csv'."),
-        ({"data": None}, "`data` must be a text; got None."),
+        ({"data": b"people.csv"}, "`data` must be a list of texts; got b'people.csv'."),
+        ({"data": None}, "`data` must be a list of texts; got None."),
         ({"decision": ["d"]}, "`decision` must be a text; got ['d']."),
         ({"features": "a,b"}, "`features` must be a list of texts; got 'a,b'."),
         ({"features": {"a", "b"}}, "`features` must be a list of texts; got {"),
@@ -207,7 +218,7 @@ def test_values_of_other_types_are_refused(settings, words):
     [
         ("outcom = 'y'", "sets 'outcom', which is not known. Did you mean 'outcome'?"),
         ("score-as-featur = true", "Did you mean 'score_as_feature'?"),
-        ("xyz = 1", "Known: data, outcome, group"),
+        ("xyz = 1", "Known: data, sep, decimal, encoding, where, sample, outcome, group"),
         ("jobs = 2", "sets 'jobs', which is not known."),
         ("outcome = 3", "`outcome` must be a text; got 3."),
         ("decision = ['d']", "`decision` must be a text"),
@@ -215,7 +226,7 @@ def test_values_of_other_types_are_refused(settings, words):
         ("folds = true", "`folds` must be an integer; got True."),
         ("seed = '1'", "`seed` must be an integer"),
         ("alpha = '0.05'", "`alpha` must be a number; got '0.05'."),
-        ("threshold = false", "`threshold` must be a number; got False."),
+        ("threshold = false", "`threshold` must be a list of numbers; got False."),
         ("robustness = 1", "`robustness` must be true or false; got 1."),
         ("robustness = 'yes'", "`robustness` must be true or false"),
         ("features = 'a,b'", "`features` must be a list of texts"),
@@ -287,8 +298,8 @@ def test_what_cannot_stand_beside_a_given_setting_goes(config, given_, expected)
         ({"score": "s"}, "bad-option", "either --decision"),
         ({"decision": None, "score": "s"}, "bad-option", "either --threshold or --top"),
         ({"decision": None, "score": "s", "threshold": 1.0, "top": 0.1}, "bad-option", "either --threshold or --top"),
-        ({"threshold": 1.0}, "bad-option", "belong to --score"),
-        ({"top": 0.1}, "bad-option", "belong to --score"),
+        ({"threshold": 1.0}, "bad-option", "belong to --score, or to --model"),
+        ({"top": 0.1}, "bad-option", "--top belongs to --score."),
         ({"decision": None, "score": "s", "top": 1.5}, "bad-option", "got 1.5"),
         ({"decision": None, "score": "s", "top": 0.0}, "bad-option", "got 0"),
         ({"decision": None, "score": "s", "top": float("nan")}, "bad-option", "got nan"),
@@ -329,11 +340,12 @@ def test_settings_that_cannot_be_are_refused_before_any_data_are_read(settings, 
     assert words in str(error.value)
 
 
-NEEDED = {"data": "people.csv", "outcome": "y", "group": "g"}
+NEEDED = {"data": ("people.csv",), "outcome": "y", "group": "g"}
 EXTRA = ["config", "out", "jobs", "dask", "dry_run", "fail_on"]
 """Options of the command that are not settings of an audit."""
 PARTNERS = {"threshold": {"score": "s"}, "top": {"score": "s"}, "score_as_feature": {"score": "s", "top": 0.5}}
 PARTNERS |= {"cost_false_positive": {"cost_false_negative": 1.0}, "cost_false_negative": {"cost_false_positive": 5.0}}
+PARTNERS |= {"group_threshold": {"score": "s"}, "models": {"trust_model": True}, "trust_model": {"models": {"m": "f"}}}
 PARTNERS |= {"keep_tolerance": {"keep": "selection-rate"}}
 
 
@@ -377,14 +389,22 @@ def test_without_options_the_command_has_the_defaults_of_the_request(asked):
 
 
 VALID = {
-    "data": "other.csv",
+    "data": ("other.csv", "more.csv"),
+    "sep": ";",
+    "decimal": ",",
+    "where": "age >= 18",
+    "sample": 500,
     "outcome": "o",
     "group": ("h", "j, k"),
     "decision": "d",
+    "decision_positive": "yes",
     "score": "s",
-    "threshold": 3.0,
+    "threshold": (3.0, 0.5),
+    "group_threshold": {"Black": 1.0, "White": 2.0},
     "top": 0.25,
     "algorithms": {"a b": "c", "d": "e=f"},
+    "models": {"new": "m.joblib"},
+    "trust_model": True,
     "features": ("one", "two, three"),
     "exclude": ("four",),
     "groups": ("Black", "White, not Hispanic"),

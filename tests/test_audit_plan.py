@@ -477,7 +477,7 @@ def test_awkward_names_are_names_like_others():
         (
             {"decision": "sex", "group": "ill", "outcome": "chosen"},
             "bad-decisions",
-            "--decision 'sex' must hold numbers",
+            "--decision 'sex' has labels: 'f', 'm'. Name the one that selects",
         ),
         ({"decision": None, "score": "score", "threshold": 0.0, "features": ("score",)}, "bad-features", "--score-as-"),
         ({"decision": None, "score": "sex", "threshold": 0.0, "group": "chosen"}, "bad-decisions", "must hold numbers"),

@@ -40,6 +40,8 @@ TOKENS = (
     "FILENAME",
     "OUTCOMENAME",
     "REASONTEXT",
+    "READTEXT",
+    "WHERETEXT",
     "NOTETEXT",
 )
 MOST_BYTES = 6_000_000
@@ -96,7 +98,9 @@ def record():
     source = Source(
         file="FILENAME.csv",
         sha256="0" * 64,
+        read=("READTEXT",),
         rows_read=1600,
+        narrowed={"WHERETEXT": 12},
         columns=("COLUMNNAME0", "OUTCOMENAME"),
         outcome="OUTCOMENAME",
         group="COLUMNNAME9",
@@ -111,6 +115,7 @@ def record():
         categories={"COLUMNNAME1": 3},
         kinds={"COLUMNNAME1": "dates, used as numbers of days"},
         gaps={"COLUMNNAME1": 2},
+        models={"ALGORITHMNAME2": "1" * 64},
     )
     runs = tuple(
         Run(

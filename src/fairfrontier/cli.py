@@ -59,7 +59,9 @@ TYPES: Mapping[Kind, object] = {
     Kind.NUMBER: float | None,
     Kind.TEXT: str | None,
     Kind.TEXTS: list[str] | None,
+    Kind.NUMBERS: list[str] | None,
     Kind.NAMED_COLUMNS: list[str] | None,
+    Kind.NAMED_NUMBERS: list[str] | None,
     Kind.NAMED_LISTS: list[str] | None,
 }
 """Types of options on the command line, where None means that an option is not given."""
@@ -324,13 +326,27 @@ def _value(option: Option, typed: Typed) -> Value:
         return typed
     if not typed:
         return None
+    if option.name == "models":
+        return _named_columns([text if "=" in text else f"{Path(text).stem}={text}" for text in typed], option.flag)
     if option.kind is Kind.NAMED_COLUMNS:
         return _named_columns(typed, option.flag)
+    if option.kind is Kind.NUMBERS:
+        return tuple(_number(part, option.flag) for text in typed for part in text.split(","))
+    if option.kind is Kind.NAMED_NUMBERS:
+        named = [_named(text, option.flag, "NUMBER") for text in typed]
+        return {name: _number(text, option.flag) for name, text in named}
     if option.kind is Kind.NAMED_LISTS:
         return _named_lists(typed, option.flag)
     if option.split and len(typed) == 1:
         return tuple(label.strip() for label in typed[0].split(","))
     return tuple(typed)
+
+
+def _number(text: str, flag: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError("bad-option", f"{flag} must be a number; got {text.strip()!r}.") from error
 
 
 def _named_columns(typed: Sequence[str], flag: str) -> dict[str, str]:

@@ -509,19 +509,21 @@ def spoil_settings(draft):
 
 def typed(settings):
     """Settings as words of a command line."""
-    words = [settings["data"]] if settings["data"] else []
+    data = settings["data"]
+    words = [data] * bool(data) if isinstance(data, str) else list(data)
     for name, value in settings.items():
         option = f"--{name.replace('_', '-')}"
         if name == "data" or value is None:
             continue
-        if name == "algorithms":
-            words += [part for key, column in value.items() for part in ("--algorithm", f"{key}={column}")]
+        flag = {"algorithms": "--algorithm", "models": "--model"}.get(name, option)
+        if name in ("algorithms", "models", "group_threshold"):
+            words += [part for key, each in value.items() for part in (flag, f"{key}={each}")]
         elif name == "merge":
             words += [part for key, old in value.items() for part in ("--merge", f"{key}={','.join(old)}")]
         elif isinstance(value, bool):
             words.append(option if value else f"--no-{option[2:]}")
         elif isinstance(value, tuple):
-            words += [part for item in value for part in (option, item)]
+            words += [part for item in value for part in (option, str(item))]
         else:
             words += [option, str(value)]
     return words

@@ -37,7 +37,7 @@ def demo_plan(rows: int, seed: int) -> AuditPlan:
     """Return the plan of the demo's audit: decisions by the cost score, and by the health score beside it."""
     table = demo_table(rows, seed)
     request = AuditRequest(
-        data="generated",
+        data=("generated",),
         outcome="needs the programme",
         group=("race",),
         decision="selected by cost score",

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from ..data.groups import two_groups_needed
-from ..data.parts.files import file_kind, files_behind, files_in_parts
+from ..data.parts.files import CsvRows, file_kind, files_behind, files_in_parts
 from ..data.parts.sources import RowsInParts
 from ..data.reading import Label
+from ..data.text_files import separator_words, usual_separator
 from ..errors import InputError
 from ..in_parts import on_cluster
 from ..progress import Heard
@@ -40,26 +41,37 @@ def open_plan(request: AuditRequest, *, client: Any = None, heard: Heard | None 
     request.check()
     if client is not None and request.read == "whole":
         raise InputError("bad-option", "--dask is for rows that are read in parts: leave out --read whole.")
-    if client is None and _as_one_table(request):
-        return make_plan(read_table(request.data, request.encoding), request)
-    source = files_in_parts([request.data], request.encoding)
+    if client is None and _as_tables(request):
+        return make_plan(read_whole(request), request)
+    source = files_in_parts(list(request.data), request.encoding, request.sep, request.decimal)
     many = source.n_rows is not None and source.n_rows > IN_PARTS_ABOVE
     if request.read == "parts" or client is not None or (many and request.read == "auto"):
         here = source if client is None else on_cluster(source, client)
         return plan_in_parts(here, request, client=client, heard=heard)
-    if Path(request.data).is_file():
-        return make_plan(read_table(request.data, request.encoding), request)
+    if len(request.data) == 1 and Path(request.data[0]).is_file():
+        return make_plan(read_whole(request), request)
     return make_plan(_whole(source, request), request)
 
 
-def _as_one_table(request: AuditRequest) -> bool:
-    """Whether it is plain without a look at the rows that there is one file, to be read as a whole."""
-    path = Path(request.data)
-    if request.read == "parts" or path.is_dir() or (not path.exists() and glob.has_magic(request.data)):
+def read_whole(request: AuditRequest) -> TableFile:
+    """Read the files of a request as a whole."""
+    return read_table(request.data, request.encoding, request.sep, request.decimal)
+
+
+def _as_tables(request: AuditRequest) -> bool:
+    """Whether it is plain without a look at the rows that files are read as a whole, each by itself."""
+    if request.read == "parts":
+        return False
+    if len(request.data) > 1:  # several of kinds that can be read in parts are read as one source
+        return all(Path(one).is_file() for one in request.data) and any(
+            file_kind(one) == "other" for one in request.data
+        )
+    path = Path(request.data[0])
+    if path.is_dir() or (not path.exists() and glob.has_magic(request.data[0])):
         return False
     if request.read == "whole" or not path.is_file():
         return True
-    kind = file_kind(request.data)
+    kind = file_kind(request.data[0])
     small = path.stat().st_size <= SHORTEST_ROW * IN_PARTS_ABOVE and path.suffix.lower() in (".csv", ".tsv")
     return kind == "other" or (kind == "text" and small)
 
@@ -69,13 +81,21 @@ def _whole(source: RowsInParts, request: AuditRequest) -> TableFile:
     tables = [table for _, _, table in tables_of(source, source.columns)]
     if not tables:
         raise InputError("bad-file", f"{source.name} has column names but no rows. Give a row for each person.")
-    return TableFile(pd.concat(tables, ignore_index=True), source.name, _digest(request))
+    return TableFile(pd.concat(tables, ignore_index=True), source.name, _digest(request), _how(source))
+
+
+def _how(source: RowsInParts) -> tuple[str, ...]:
+    """Say what separates the values of text files, where their names do not."""
+    if not isinstance(source, CsvRows):
+        return ()
+    signs = {sign for file in source.files if (sign := source.separator(file)) != usual_separator(file)}
+    return tuple(f"values are separated by {separator_words(sign)}" for sign in sorted(signs))
 
 
 def _digest(request: AuditRequest) -> str:
     """SHA-256 of the bytes of all files, one after the other in the order in which they are read."""
     digest = hashlib.sha256()
-    for file in files_behind([request.data]):
+    for file in files_behind(list(request.data)):
         with Path(file).open("rb") as content:
             while block := content.read(2**20):
                 digest.update(block)
@@ -108,7 +128,7 @@ def plan_in_parts(
         )
     in_use = _in_use(survey, rows, needed, request)
     sampled = _sampled(survey, rows, in_use)
-    inputs = read_inputs(survey.sample, sampled, screening.covariates, request, roles.declared)
+    inputs = read_inputs(survey.sample, sampled, screening.covariates, request, roles)
     n_used = sum(rows.counts.values())
     rates = {name: int(selected[rows.used].sum()) / n_used for name, selected in survey.selected.items()}
     account = make_account(roles, sampled, screening, inputs, replace(request, copies="ignore"), rates)
@@ -125,8 +145,9 @@ def plan_in_parts(
     parts = PlanInParts(
         prepared, source.columns, int(survey.counts.sum()), rows.counts, rates, len(survey.sample), client
     )
-    name = Path(request.data).name if Path(request.data).is_file() else source.name
-    file = TableFile(survey.sample, name, _digest(request))
+    alone = len(request.data) == 1 and Path(request.data[0]).is_file()
+    how = () if client is not None else _how(source)
+    file = TableFile(survey.sample, Path(request.data[0]).name if alone else source.name, _digest(request), how)
     return AuditPlan(file, request, inputs, _exact(account, survey, rows, screening.covariates), parts)
 
 
@@ -134,6 +155,11 @@ def _check_request(request: AuditRequest) -> None:
     """Refuse options that need all rows at once."""
     found = {
         "--top (give --threshold instead)": request.top is not None,
+        "--group-threshold": bool(request.group_threshold),
+        "--decision-positive (write 0 and 1)": request.decision_positive is not None,
+        "--model (give a column of its decisions)": bool(request.models),
+        "--where": request.where is not None,
+        "--sample": request.sample is not None,
         "--capacity": request.capacity is not None,
         "--clusters": request.clusters is not None,
         "--copies keep-together": request.copies == "keep-together",

@@ -7,7 +7,7 @@ the columns (`inputs`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,12 @@ from ..data.behaviour import group_specific
 from ..data.columns import Kind, as_labels, kind_of
 from ..data.copies import Copies, copies_in_words, find_copies
 from ..data.criteria import Criteria, read_criteria
-from ..data.declared import Declared, declared_column
+from ..data.declared import declared_column
 from ..data.losses import SQUARED, SQUARED_DECISIONS
 from ..data.messages import COMMAND_LINE, printable
 from .inputs import Inputs, algorithms_of, clusters_of, outcome_of, profit_of, weights_of
+from .models import remarks_on
+from .narrowing import narrowed
 from .prepared import PreparedRows
 from .request import AuditRequest, loss_of, other_criteria
 from .roles import Roles, find_roles
@@ -116,7 +118,7 @@ class AuditPlan:
     @property
     def rows_read(self) -> int:
         """Rows of the file."""
-        return len(self.file.table) if self.parts is None else self.parts.n_rows
+        return self.file.rows_read if self.parts is None else self.parts.n_rows
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -143,13 +145,15 @@ class AuditPlan:
         return [printable(line) for line in (first, *self._read(), *lines, last)]
 
     def _read(self) -> list[str]:
-        """Say how rows are read unless that is plain."""
+        """Say how rows are read, and which of them, unless that is plain."""
+        lines = [f"Read        {text}" for text in self.file.how]
         if self.parts is None:
-            return []
+            return [*lines, *(f"Not used    {count:,} rows: {why}" for why, count in self.file.left_out.items())]
         learned, looked = min(self.request.learn_rows, sum(self.sizes.values())), self.parts.looked_at
         return [
+            *lines,
             f"Read        in parts: {learned:,} rows drawn at random are learned from, and all are counted. What is "
-            f"said of covariates is seen in {looked:,} rows"
+            f"said of covariates is seen in {looked:,} rows",
         ]
 
     def declared_numbers(self, with_score: bool) -> list[str]:
@@ -163,6 +167,7 @@ class AuditPlan:
         shares = rates_of(self.inputs) if self.parts is None else self.parts.rates
         rates = [f"{name}: {share:.1%}" for name, share in shares.items()]
         lines = [f"{role.split(' ')[0].capitalize():<12}{column}" for column, role in self.account.roles.items()]
+        lines += [f"Model       {model.described}" for model in self.inputs.models]
         lines.append(f"Groups      {', '.join(sizes)}")
         lines += [f"Merged      {new}: {_counted(old)}" for new, old in self.account.merged.items()]
         if self.request.reference is not None:
@@ -281,27 +286,28 @@ def _counted(counts: Mapping[str, int]) -> str:
 def make_plan(file: TableFile, request: AuditRequest) -> AuditPlan:
     """Plan an audit: read the columns of a table as a request says; every inference about a column is reported."""
     request.check()
+    file = narrowed(file, request)
     table = file.table
     roles = find_roles(table, request)
-    rows = complete_rows(table, roles, request)
+    rows = replace(complete_rows(table, roles, request), positions=file.positions)
     screening = screen_columns(table, roles, rows, request)
     for column in screening.covariates if request.missing == "drop" else ():
         rows = rows.drop(table[column].isna().to_numpy(), f"{column} is missing")
     rows = without_small_groups(rows, request)
-    inputs = read_inputs(table, rows, screening.covariates, request, roles.declared)
+    inputs = read_inputs(table, rows, screening.covariates, request, roles)
     return AuditPlan(
         file=file, request=request, inputs=inputs, account=make_account(roles, rows, screening, inputs, request)
     )
 
 
 def read_inputs(
-    table: pd.DataFrame, rows: Rows, covariates: tuple[str, ...], request: AuditRequest, declared: Declared
+    table: pd.DataFrame, rows: Rows, covariates: tuple[str, ...], request: AuditRequest, roles: Roles
 ) -> Inputs:
     """Read what is fitted and tested, in the rows in use."""
     used = table.loc[rows.used]
     X = used[list(covariates)].reset_index(drop=True).infer_objects()
     for column in covariates:
-        X[column] = declared_column(X[column], declared)
+        X[column] = declared_column(X[column], roles.declared)
         if kind_of(X[column]) is Kind.CATEGORY:
             X[column] = as_labels(X[column])
     return Inputs(
@@ -309,11 +315,12 @@ def read_inputs(
         y=outcome_of(used, request),
         group=rows.label[rows.used],
         groups=rows.groups,
-        algorithms=algorithms_of(used, request, np.flatnonzero(rows.used)),
+        algorithms=algorithms_of(used, request, rows.at, rows.group, roles.models),
         score=None if request.score is None else used[request.score].reset_index(drop=True),
         weights=weights_of(used, request, rows.code[rows.used], rows.groups),
         clusters=clusters_of(used, request),
         profit=profit_of(used, request),
+        models=roles.models,
     )
 
 
@@ -332,7 +339,12 @@ def make_account(
         roles=roles.by_column,
         excluded=screening.excluded,
         warned=screening.warned,
-        noted={**screening.noted, **_ties(inputs, request), **_constant(rates_of(inputs) if rates is None else rates)},
+        noted={
+            **screening.noted,
+            **remarks_on(inputs.models),
+            **_ties(inputs, request),
+            **_constant(rates_of(inputs) if rates is None else rates),
+        },
         dropped=rows.dropped,
         other_groups=rows.other_groups,
         categories={column: int(inputs.X[column].nunique()) for column in text},

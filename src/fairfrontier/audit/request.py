@@ -20,7 +20,18 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from ..data.losses import Loss
 
-Value = str | int | float | bool | tuple[str, ...] | Mapping[str, str] | Mapping[str, tuple[str, ...]] | None
+Value = (
+    str
+    | int
+    | float
+    | bool
+    | tuple[str, ...]
+    | tuple[float, ...]
+    | Mapping[str, str]
+    | Mapping[str, float]
+    | Mapping[str, tuple[str, ...]]
+    | None
+)
 """What an option can be set to."""
 T = TypeVar("T")
 MISSING = ("keep", "drop")
@@ -44,32 +55,72 @@ class AuditRequest:
 
     The fields are the options of the command and the keys of a config file. ``decision`` names a column of decisions;
     or ``score`` a column of scores, of which those above ``threshold``, or in the highest ``top`` share, are selected.
-    ``algorithms`` maps the names of further algorithms to columns of decisions. Values become plain: a path becomes
-    a text, a number of numpy one of Python, a list of names a tuple; values of other types are refused.
+    ``algorithms`` maps the names of further algorithms to columns of decisions, and ``models`` to files of models.
+    Values become plain: a path becomes a text, a number of numpy one of Python, a list of names a tuple; values of
+    other types are refused.
     """
 
-    data: str = _option(
-        "",
-        "Table with one row per person: CSV, Parquet, Feather or Excel; or a folder, or a pattern in quotes, of CSV or "
-        "Parquet files.",
-        positional=True,
+    data: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "help": "Table with one row per person: CSV, Parquet, Feather, Excel or JSON lines; several with the same "
+            "columns; a folder, or a pattern in quotes, of CSV or Parquet files; - for standard input.",
+            "positional": True,
+            "alone": True,
+        },
     )
+    sep: str | None = _option(
+        None, "What separates the values of a text file, such as ; or tab. Default: seen in its first line."
+    )
+    decimal: str = _option(".", "Decimal sign of a text file: . or a comma.")
+    encoding: str = _option("utf-8", "Encoding of a text file.")
+    where: str | None = _option(
+        None, "Condition on the rows to use, such as \"age >= 18 and state in ['NY', 'NJ']\"; other rows are counted."
+    )
+    sample: int | None = _option(None, "Use this many of the rows, drawn at random by --seed.")
     outcome: str = _option("", "Column of the outcome.")
     group: tuple[str, ...] = field(
         default=(),
         metadata={"help": "Column of the group; repeatable: several columns are crossed.", "alone": True},
     )
     decision: str | None = _option(None, "Column of the algorithm's decisions, 0 or 1.")
-    score: str | None = _option(
-        None, "Column of the algorithm's score, instead of its decisions; needs --threshold or --top."
+    decision_positive: str | None = _option(
+        None, "Label that selects, for columns of decisions with labels such as yes and no."
     )
-    threshold: float | None = _option(None, "People with a score above this are selected.")
+    score: str | None = _option(
+        None,
+        "Column of the algorithm's score, instead of its decisions; needs --threshold, --group-threshold or --top.",
+    )
+    threshold: tuple[float, ...] = field(
+        default=(),
+        metadata={
+            "help": "People with a score above this are selected. Several, separated by commas, are as many "
+            "algorithms. Without --score it is for the probabilities of each --model.",
+            "split": True,
+            "alone": True,
+        },
+    )
+    group_threshold: Mapping[str, float] = field(
+        default_factory=dict,
+        metadata={"help": "A threshold for each group instead: GROUP=NUMBER; repeatable, for all groups."},
+    )
     top: float | None = _option(
         None, "Share of people to select, those with the highest scores; people tied at the cut-off are not selected."
     )
     algorithms: Mapping[str, str] = field(
         default_factory=dict,
         metadata={"help": "Another algorithm: NAME=COLUMN of its decisions; repeatable.", "flag": "--algorithm"},
+    )
+    models: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={
+            "help": "A fitted scikit-learn model as an algorithm: NAME=FILE, saved by joblib or pickle; repeatable. It "
+            "gets its columns by name, and decides by its predict, or by --threshold. Needs --trust-model.",
+            "flag": "--model",
+        },
+    )
+    trust_model: bool = _option(
+        False, "Whether to load the files of --model, which runs code that is in them: only if you trust their authors."
     )
     features: tuple[str, ...] = _option(
         (), "Columns to use as covariates, separated by commas; repeatable. Without it: all that are suitable."
@@ -164,7 +215,6 @@ class AuditRequest:
         f"counts are kept. auto: in parts if there are more than {IN_PARTS_ABOVE:,} rows.",
     )
     learn_rows: int = _option(1_000_000, "Of rows that are read in parts, how many are learned from, drawn at random.")
-    encoding: str = _option("utf-8", "Encoding of a text file.")
     title: str | None = _option(None, "Heading of the report.")
 
     def __post_init__(self) -> None:
@@ -172,8 +222,8 @@ class AuditRequest:
         kinds = _kinds()
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if isinstance(value, str) and entry.metadata.get("alone"):
-                value = (value,) if value else ()
+            if entry.metadata.get("alone"):
+                value = _in_a_list(value)
             if value is not None or entry.default is not None:
                 object.__setattr__(self, entry.name, _plain(entry.name, value, kinds[entry.name]))
 
@@ -188,6 +238,13 @@ class AuditRequest:
         return {name: _listed(value) for name, value in asdict(self).items()}
 
 
+def _in_a_list(value: object) -> object:
+    """Return a single text, path or number as a list of one; an empty text as an empty list."""
+    if isinstance(value, bool) or not isinstance(value, str | os.PathLike | numbers.Real):
+        return value
+    return () if value == "" else (value,)
+
+
 class Kind(Enum):
     """The type of an option; its value is how messages call it."""
 
@@ -196,7 +253,9 @@ class Kind(Enum):
     NUMBER = "a number"
     TEXT = "a text"
     TEXTS = "a list of texts"
+    NUMBERS = "a list of numbers"
     NAMED_COLUMNS = "a table of names and columns"
+    NAMED_NUMBERS = "a table of names and numbers"
     NAMED_LISTS = "a table of names and lists of texts"
 
 
@@ -209,7 +268,9 @@ KINDS: Mapping[object, Kind] = {
     str: Kind.TEXT,
     str | None: Kind.TEXT,
     tuple[str, ...]: Kind.TEXTS,
+    tuple[float, ...]: Kind.NUMBERS,
     Mapping[str, str]: Kind.NAMED_COLUMNS,
+    Mapping[str, float]: Kind.NAMED_NUMBERS,
     Mapping[str, tuple[str, ...]]: Kind.NAMED_LISTS,
 }
 """Kinds of options by their types in `AuditRequest`."""
@@ -283,17 +344,35 @@ RULES = ("auto", "group-blind", "group-aware")
 """What --rules may be."""
 CONTRADICTIONS: tuple[tuple[Callable[[AuditRequest], bool], str], ...] = (
     (
-        lambda r: (r.decision is None) == (r.score is None),
-        "Give either --decision, a column of decisions, or --score, a column of scores.",
+        lambda r: (r.decision is None) == (r.score is None) and (r.decision is not None or not r.models),
+        "Give either --decision, a column of decisions, or --score, a column of scores; or --model, a fitted model.",
     ),
     (
-        lambda r: r.score is not None and (r.threshold is None) == (r.top is None),
-        "With --score give either --threshold or --top: they determine who is selected.",
+        lambda r: r.score is not None and _cut_offs(r) != 1,
+        "With --score give either --threshold or --top, or --group-threshold: they determine who is selected.",
     ),
     (
-        lambda r: r.score is None and (r.threshold is not None or r.top is not None),
-        "--threshold and --top belong to --score.",
+        lambda r: r.score is None and r.top is not None,
+        "--top belongs to --score.",
     ),
+    (
+        lambda r: r.score is None and not r.models and _cut_offs(r) > 0,
+        "--threshold and --group-threshold belong to --score, or to --model.",
+    ),
+    (
+        lambda r: bool(r.threshold) and bool(r.group_threshold),
+        "Give either --threshold or --group-threshold, and not both.",
+    ),
+    (
+        lambda r: r.decision_positive is not None and r.decision is None and not r.algorithms,
+        "--decision-positive needs columns of decisions: --decision or --algorithm.",
+    ),
+    (
+        lambda r: bool(r.models) and not r.trust_model,
+        "Loading the file of a --model runs code that is in it. If you trust its author, say so by --trust-model; if "
+        "not, have its decisions written into a column, and give that as --decision.",
+    ),
+    (lambda r: r.trust_model and not r.models, "--trust-model needs --model."),
     (lambda r: r.score is None and r.score_as_feature, "--score-as-feature needs --score."),
     (
         lambda r: r.sequential and (r.repetitions not in (None, 1) or r.capacity is not None),
@@ -325,6 +404,23 @@ CONTRADICTIONS: tuple[tuple[Callable[[AuditRequest], bool], str], ...] = (
 """Combinations of options that make no sense, each with its message."""
 
 
+def _cut_offs(request: AuditRequest) -> int:
+    """Return how many options say who is selected by a score."""
+    return bool(request.threshold) + bool(request.group_threshold) + (request.top is not None)
+
+
+def _check_files(request: AuditRequest) -> None:
+    from ..data.text_files import read_decimal, read_separator
+
+    if "-" in request.data and (len(request.data) > 1 or request.read == "parts"):
+        raise InputError(
+            "bad-option", "Standard input, -, is read whole and by itself: leave out other files and parts."
+        )
+    if request.sep is not None:
+        read_separator(request.sep)
+    read_decimal(request.decimal)
+
+
 def _check_contradictions(request: AuditRequest) -> None:
     for applies, message in CONTRADICTIONS:
         if applies(request):
@@ -334,8 +430,11 @@ def _check_contradictions(request: AuditRequest) -> None:
 def _check_numbers(request: AuditRequest) -> None:
     from ..data.checks import MIN_DRAWS, check_capacity, check_integer, check_level
 
-    if request.threshold is not None and not math.isfinite(request.threshold):
-        raise InputError("bad-option", f"--threshold must be a finite number; got {request.threshold}.")
+    cut_offs = {"--threshold": request.threshold, "--group-threshold": request.group_threshold.values()}
+    for name, values in cut_offs.items():
+        for value in values:
+            if not math.isfinite(value):
+                raise InputError("bad-option", f"{name} must be a finite number; got {value}.")
     if request.top is not None and not 0.0 < request.top < 1.0:
         raise InputError("bad-option", f"--top must be a share between 0 and 1, such as 0.1; got {request.top:g}.")
     if not 0.0 <= request.jitter < math.pi / 2.0:
@@ -349,6 +448,8 @@ def _check_numbers(request: AuditRequest) -> None:
         check_integer(request.repetitions, "--repetitions", least=1)
     check_integer(request.seed, "--seed", least=0)
     check_integer(request.learn_rows, "--learn-rows", least=100)
+    if request.sample is not None:
+        check_integer(request.sample, "--sample", least=1)
     if request.capacity is not None:
         check_capacity(request.capacity, "--capacity")
 
@@ -368,6 +469,7 @@ def _check_groups(request: AuditRequest) -> None:
 
 
 def _check_names(request: AuditRequest) -> None:
+    from ..data.conditions import read_condition
     from ..data.copies import COPIES
     from ..data.criteria import read_criteria
     from ..learning.learners import resolve_learner
@@ -380,6 +482,8 @@ def _check_names(request: AuditRequest) -> None:
         raise InputError("bad-option", f"--read must be {' or '.join(READ)}; got {request.read!r}.")
     if request.rules not in RULES:
         raise InputError("bad-option", f"--rules must be {' or '.join(RULES)}; got {request.rules!r}.")
+    if request.where is not None:
+        read_condition(request.where)
     loss_of(request)
     read_criteria(
         request.fairness, request.accuracy, request.keep, request.keep_tolerance, request.profit, COMMAND_LINE
@@ -400,6 +504,7 @@ def loss_of(request: AuditRequest) -> Loss:
 CHECKS: tuple[Callable[[AuditRequest], None], ...] = (
     _check_complete,
     _check_text,
+    _check_files,
     _check_contradictions,
     _check_groups,
     _check_numbers,
@@ -431,10 +536,11 @@ def read_config(path: Path) -> AuditRequest:
 
 
 RIVALS = {
-    "decision": ("score", "threshold", "top", "score_as_feature"),
+    "decision": ("score", "threshold", "group_threshold", "top", "score_as_feature"),
     "score": ("decision",),
-    "threshold": ("top",),
-    "top": ("threshold",),
+    "threshold": ("top", "group_threshold"),
+    "group_threshold": ("top", "threshold"),
+    "top": ("threshold", "group_threshold"),
     "features": ("exclude",),
     "exclude": ("features",),
 }
@@ -460,10 +566,8 @@ def write_config(request: AuditRequest) -> str:
         if isinstance(value, dict):
             if value:
                 tables += ["", f"[{name}]", *(f"{_text(key)} = {_toml(item)}" for key, item in value.items())]
-        elif isinstance(value, list):
-            lines.append(f"{name} = {_toml(value)}")
         elif value is not None:
-            lines.append(f"{name} = {_text(value) if isinstance(value, str) else json.dumps(value)}")
+            lines.append(f"{name} = {_toml(value)}")
     return "\n".join([*lines, *tables]) + "\n"
 
 
@@ -474,8 +578,10 @@ def _listed(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _toml(value: str | list[str]) -> str:
-    return _text(value) if isinstance(value, str) else f"[{', '.join(map(_text, value))}]"
+def _toml(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return _text(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _is_unicode(text: str) -> bool:
@@ -493,13 +599,16 @@ def _text(value: str) -> str:
 
 def _plain(name: str, value: object, kind: Kind) -> Value:
     """Return a value as the plain type of its option, or refuse it."""
-    numeric = kind in (Kind.INTEGER, Kind.NUMBER)
-    if numeric and isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST:
+    if kind in (Kind.INTEGER, Kind.NUMBER) and _is_large(value):
         raise InputError("bad-option", f"`{name}` must be {kind.value} of at most {LARGEST}; got a larger one.")
     read = READERS[kind](value)
     if read is None:
         raise InputError("bad-option", f"`{name}` must be {kind.value}; got {shown(value)}.")
     return read
+
+
+def _is_large(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST
 
 
 def _as_switch(value: object) -> bool | None:
@@ -526,8 +635,23 @@ def _as_text(value: object) -> str | None:
 def _as_texts(value: object) -> tuple[str, ...] | None:
     if isinstance(value, str | Mapping | Set) or not isinstance(value, Iterable):
         return None
-    texts = tuple(value)
-    return texts if all(isinstance(text, str) for text in texts) else None
+    texts = tuple(_as_text(text) for text in value)
+    return None if None in texts else tuple(text for text in texts if text is not None)
+
+
+def _as_numbers(value: object) -> tuple[float, ...] | None:
+    if isinstance(value, str | Mapping | Set) or not isinstance(value, Iterable):
+        return None
+    found = [None if _is_large(each) else _as_number(each) for each in value]
+    return None if None in found else tuple(each for each in found if each is not None)
+
+
+def _as_named_numbers(value: object) -> dict[str, float] | None:
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        return None
+    found = {name: None if _is_large(each) else _as_number(each) for name, each in value.items()}
+    numbers_ = {name: each for name, each in found.items() if each is not None}
+    return numbers_ if len(numbers_) == len(found) else None
 
 
 def _as_named_columns(value: object) -> dict[str, str] | None:
@@ -550,7 +674,9 @@ READERS: Mapping[Kind, Callable[[object], Value]] = {
     Kind.NUMBER: _as_number,
     Kind.TEXT: _as_text,
     Kind.TEXTS: _as_texts,
+    Kind.NUMBERS: _as_numbers,
     Kind.NAMED_COLUMNS: _as_named_columns,
+    Kind.NAMED_NUMBERS: _as_named_numbers,
     Kind.NAMED_LISTS: _as_named_lists,
 }
 """Readers of a value from Python, a TOML file or the command line; they return None if it is of another kind."""

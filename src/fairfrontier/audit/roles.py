@@ -10,6 +10,7 @@ import pandas as pd
 from ..data.declared import NOTHING, Declared, read_declared
 from ..data.messages import COMMAND_LINE, did_you_mean, listed
 from ..errors import InputError
+from .models import LoadedModel, load_models
 from .request import AuditRequest
 
 
@@ -29,6 +30,8 @@ class Roles:
         Those excluded in the request.
     declared : Declared
         Columns declared as categories, and as quantities.
+    models : tuple of LoadedModel
+        Models that decide about the rows.
     """
 
     by_column: Mapping[str, str]
@@ -36,6 +39,7 @@ class Roles:
     named: bool
     unwanted: tuple[str, ...]
     declared: Declared = NOTHING
+    models: tuple[LoadedModel, ...] = ()
 
 
 def find_roles(table: pd.DataFrame, request: AuditRequest) -> Roles:
@@ -57,6 +61,7 @@ def find_roles(table: pd.DataFrame, request: AuditRequest) -> Roles:
         named=bool(features),
         unwanted=tuple(column for column in exclude if column not in roles),
         declared=_declared(table, request, (*roles, *exclude)),
+        models=load_models(request),
     )
 
 

@@ -29,6 +29,14 @@ from .roles import Roles
 
 
 @dataclass(frozen=True, slots=True)
+class GroupOfRows:
+    """The group of some rows: codes (n,), and the labels that they stand for."""
+
+    code: IntArray
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rows:
     """The rows of a table: their groups, those in use, and an account of the others.
 
@@ -52,6 +60,8 @@ class Rows:
         Rows of the groups that were put together, by the label of the group that they make up.
     people : integer array (n,), optional
         How many rows of the data, alike in all this, each row stands for; default one.
+    positions : integer array (n,), optional
+        Positions of the rows in the file, if they are not all of its rows.
     """
 
     label: AnyArray
@@ -63,6 +73,17 @@ class Rows:
     small_groups: Mapping[str, int] = field(default_factory=dict)
     merged: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     people: IntArray | None = None
+    positions: IntArray | None = None
+
+    @property
+    def at(self) -> IntArray:
+        """Positions in the file of the rows in use."""
+        return np.flatnonzero(self.used) if self.positions is None else self.positions[self.used]
+
+    @property
+    def group(self) -> GroupOfRows:
+        """The group of every row in use."""
+        return GroupOfRows(self.code[self.used], self.groups)
 
     def _people(self, rows: BoolArray) -> IntArray | None:
         return None if self.people is None else self.people[rows]

@@ -260,10 +260,11 @@ def _audit_parts(plan: AuditPlan, runs: Sequence[Run]) -> AuditParts:
 
 
 def _scores(plan: AuditPlan) -> dict[str, AnyArray]:
-    """Return the score behind the first algorithm, if there is one and rows are kept."""
+    """Return the score behind the algorithms that cut it, if there is one and rows are kept."""
     if plan.inputs.score is None or plan.parts is not None:
         return {}
-    return {next(iter(plan.inputs.algorithms)): plan.inputs.score.to_numpy()}
+    others = (*plan.request.algorithms, *(model.name for model in plan.inputs.models))
+    return {name: plan.inputs.score.to_numpy() for name in plan.inputs.algorithms if name not in others}
 
 
 def _both_ways(runs: Sequence[Run], alpha: float) -> dict[str, str]:
@@ -278,7 +279,9 @@ def _source(plan: AuditPlan) -> Source:
     return Source(
         file=plan.file.name,
         sha256=plan.file.sha256,
+        read=plan.file.how,
         rows_read=plan.rows_read,
+        narrowed=dict(plan.file.left_out),
         columns=plan.columns,
         outcome=plan.request.outcome,
         group=CROSS.join(plan.request.group),
@@ -293,6 +296,7 @@ def _source(plan: AuditPlan) -> Source:
         categories=dict(plan.account.categories),
         kinds=dict(plan.account.kinds),
         gaps=dict(plan.account.gaps),
+        models={model.name: model.sha256 for model in plan.inputs.models},
     )
 
 

@@ -144,7 +144,7 @@ def make_reference(table: pd.DataFrame, roles: Roles, rows: Rows, request: Audit
         group_codes=rows.code[rows.used],
         group_name=CROSS.join(request.group),
         n_groups=len(rows.groups),
-        decisions=algorithms_of(used, request, np.flatnonzero(rows.used)),
+        decisions=algorithms_of(used, request, rows.at, rows.group, roles.models),
         numbers=None if binary else outcome,
         others=used,
         interface=COMMAND_LINE,

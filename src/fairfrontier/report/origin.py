@@ -13,22 +13,40 @@ from .values import Count, Counts, Level, Limits, Positive, Texts
 class RequestRecord:
     """All settings of an audit as resolved; config.toml contains the same."""
 
-    data: str
-    """Path of the table, as given."""
+    data: Texts
+    """Paths of the table, as given."""
+    sep: str | None
+    """What separates the values of a text file; null if that was to be seen."""
+    decimal: str
+    """Decimal sign of a text file."""
+    encoding: str
+    """Encoding of a text file."""
+    where: str | None
+    """Condition on the rows to use."""
+    sample: Positive | None
+    """How many rows to draw at random; null for all."""
     outcome: str
     """Column of the outcome."""
     group: Texts
     """Column of the group; several are crossed."""
     decision: str | None
     """Column of decisions."""
+    decision_positive: str | None
+    """Label that selects, of columns of decisions with labels."""
     score: str | None
     """Column of the score."""
-    threshold: float | None
-    """People with scores above this are selected."""
+    threshold: tuple[float, ...]
+    """People with scores above this are selected; one algorithm for each."""
+    group_threshold: Mapping[str, float]
+    """The same by group."""
     top: float | None
     """Share of people, those with the highest scores, who are selected."""
     algorithms: Mapping[str, str]
     """Columns of decisions of further algorithms, by name."""
+    models: Mapping[str, str]
+    """Files of fitted models, by name of the algorithm."""
+    trust_model: bool
+    """Whether these files were to be loaded, which runs code that is in them."""
     features: Texts
     """Covariates named; if empty, all columns that are suitable."""
     exclude: Texts
@@ -99,8 +117,6 @@ class RequestRecord:
     """How rows were to be read: auto, whole or parts."""
     learn_rows: Positive
     """Of rows read in parts, how many were to be learned from."""
-    encoding: str
-    """Encoding of a text file."""
     title: str | None
     """Heading asked for."""
 
@@ -160,8 +176,12 @@ class Source:
     """Name of the file."""
     sha256: Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
     """SHA-256 of its bytes."""
+    read: Texts
+    """How the file was read, where that is not plain from its name."""
     rows_read: Positive
     """Rows of the file."""
+    narrowed: Counts
+    """Rows that are not used because of a condition, or because only some were drawn: reason, then count."""
     columns: Texts
     """All columns of the file."""
     outcome: str
@@ -190,6 +210,8 @@ class Source:
     """How covariates are used that are not used as they stand, and why: codes of categories, dates."""
     gaps: Counts
     """Rows in which a covariate is missing; they are kept, and left to the learner."""
+    models: Mapping[str, str]
+    """SHA-256 of the files of models, by name of the algorithm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,10 @@ import pandas as pd
 
 from ...errors import InputError, MissingDependencyError
 from ..messages import listed
+from ..text_files import TEXT, read_separator, seen_separator, usual_separator
 from .sources import PART_ROWS, Part, RowsInParts, column_names, naming, overlaps, reading
 
 PARQUET = (".parquet", ".pq")
-TEXT = {".csv": ",", ".tsv": "\t"}
-"""Kinds of text files, with what separates their values."""
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 NO_DATA = (".txt", ".md", ".json", ".yaml", ".yml", ".toml", ".log", ".crc", ".html", ".pdf")
 """Kinds of files that may lie beside the parts in a folder."""
@@ -30,10 +29,13 @@ EXACT: dict[str, Any] = {"float_precision": "round_trip"} if int(pd.__version__.
 """Option of older versions of pandas for reading decimal numbers to the last bit; newer ones do without."""
 
 
-def files_in_parts(given: Sequence[str | os.PathLike[str]], encoding: str = "utf-8") -> RowsInParts:
+def files_in_parts(
+    given: Sequence[str | os.PathLike[str]], encoding: str = "utf-8", sep: str | None = None, decimal: str = "."
+) -> RowsInParts:
     """Return the rows of files: one file, all files of a folder, or those that a pattern matches, sorted by name.
 
-    ``encoding``: that of text files.
+    ``encoding``, ``sep`` and ``decimal`` are those of text files; what separates values is seen in the first line of
+    each file unless it is given.
     """
     files = files_behind(given)
     kinds = {file_kind(file) for file in files}
@@ -41,7 +43,7 @@ def files_in_parts(given: Sequence[str | os.PathLike[str]], encoding: str = "utf
     if kinds == {"parquet"}:
         return _parquet(given, files, name)
     if kinds == {"text"}:
-        return CsvRows(tuple(files), name, encoding)
+        return CsvRows(tuple(files), name, encoding, None if sep is None else read_separator(sep), decimal)
     raise InputError(
         "bad-file",
         f"{name}: rows in parts are read from Parquet files ({', '.join(PARQUET)}) or CSV files ({', '.join(TEXT)}, "
@@ -177,7 +179,7 @@ def _with_schema(schema: Any, other: Any, name: str) -> Any:
     """Return the schema of all parts so far and of one more; refuse one that differs."""
     import pyarrow as pa
 
-    _same_columns(schema.names, other.names, name)
+    same_columns(schema.names, other.names, name)
     fields = []
     for one in schema:
         new = other.field(one.name)
@@ -205,7 +207,7 @@ def _other_type(column: str, found: str, before: str, name: str) -> InputError:
     )
 
 
-def _same_columns(names: Iterable[str], found: Iterable[str], part: str) -> None:
+def same_columns(names: Iterable[str], found: Iterable[str], part: str) -> None:
     """Refuse a part whose columns are not those of the parts before it, in any order."""
     known, own = list(names), list(found)
     lacks, more = [name for name in known if name not in own], [name for name in own if name not in known]
@@ -232,6 +234,8 @@ class CsvRows:
     files: tuple[str, ...]
     name: str
     encoding: str = "utf-8"
+    sep: str | None = None
+    decimal: str = "."
     types: dict[str, str] = field(init=False)
     n_rows: int | None = field(init=False)
 
@@ -241,7 +245,7 @@ class CsvRows:
         n_rows = 0
         for name, chunk in self._chunks():
             if types:
-                _same_columns(types, chunk.columns, name)
+                same_columns(types, chunk.columns, name)
             n_rows += len(chunk)
             for column, values in chunk.items():
                 types[str(column)] = _common_type(types.get(str(column)), _type_of(values))
@@ -269,16 +273,24 @@ class CsvRows:
 
     def _chunks(self, **options: Any) -> Iterator[tuple[str, pd.DataFrame]]:
         for file in self.files:
-            column_names(next(reading(file, _header(file, self.encoding))), file)
-            chunks = _read_chunks(file, self.encoding, {"index_col": False, "low_memory": False} | EXACT | options)
+            separator = self.separator(file)
+            column_names(next(reading(file, _header(file, self.encoding, separator))), file)
+            own = {"sep": separator, "decimal": self.decimal, "index_col": False, "low_memory": False}
+            chunks = _read_chunks(file, self.encoding, own | EXACT | options)
             for chunk in reading(file, chunks):
                 yield file, chunk
+
+    def separator(self, file: str) -> str:
+        """Return what separates the values of a file."""
+        if self.sep is not None:
+            return self.sep
+        usual = usual_separator(file)
+        return seen_separator(next(reading(file, _header(file, self.encoding, usual))), usual, Path(file).name)
 
 
 def _read_chunks(file: str, encoding: str, options: dict[str, Any]) -> Iterator[pd.DataFrame]:
     encoding = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
-    separator = next(mark for kind, mark in TEXT.items() if kind in map(str.lower, Path(file).suffixes))
-    with pd.read_csv(file, sep=separator, encoding=encoding, chunksize=PART_ROWS, **options) as chunks:
+    with pd.read_csv(file, encoding=encoding, chunksize=PART_ROWS, **options) as chunks:
         yield from _complete(iter(chunks))
 
 
@@ -296,8 +308,9 @@ def _complete(chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         yield chunk
 
 
-def _header(file: str, encoding: str) -> Iterator[list[str]]:
-    for chunk in _read_chunks(file, encoding, {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False}):
+def _header(file: str, encoding: str, separator: str) -> Iterator[list[str]]:
+    options = {"sep": separator, "header": None, "nrows": 1, "dtype": str, "keep_default_na": False}
+    for chunk in _read_chunks(file, encoding, options):
         yield [str(text) for text in chunk.iloc[0]]
 
 
