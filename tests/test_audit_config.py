@@ -341,7 +341,7 @@ def test_settings_that_cannot_be_are_refused_before_any_data_are_read(settings, 
 
 
 NEEDED = {"data": ("people.csv",), "outcome": "y", "group": "g"}
-EXTRA = ["config", "out", "jobs", "dask", "dry_run", "fail_on"]
+EXTRA = ["config", "out", "jobs", "dask", "pdf", "dry_run", "fail_on"]
 """Options of the command that are not settings of an audit."""
 PARTNERS = {"threshold": {"score": "s"}, "top": {"score": "s"}, "score_as_feature": {"score": "s", "top": 0.5}}
 PARTNERS |= {"cost_false_positive": {"cost_false_negative": 1.0}, "cost_false_negative": {"cost_false_positive": 5.0}}
