@@ -68,7 +68,8 @@ def quickly():
 
 
 def request_of(folder, **options):
-    return AuditRequest(**(SETTINGS | {"data": str(folder / "parquet")} | options))
+    given = {} if folder is None else {"data": str(folder / "parquet")}
+    return AuditRequest(**(SETTINGS | given | options))
 
 
 def differing(plan):
@@ -245,6 +246,15 @@ def test_what_ends_an_audit_leaves_nothing_and_is_named(folder, quickly, tmp_pat
     found = command(*arguments)
     assert found.exit_code == 2
     assert "1.parquet cannot be read" in " ".join(found.output.split())
+
+
+def test_rows_that_are_others_than_when_the_audit_was_planned_are_refused(quickly, tmp_path):
+    TABLE.to_csv(tmp_path / "rows.csv", index=False)
+    plan = open_plan(request_of(None, data=str(tmp_path / "rows.csv"), learn_rows=LEARNED))
+    renamed = TABLE["group"].where(np.arange(N) != 5, "neither")  # a label that the plan has not seen
+    TABLE.assign(group=renamed).to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(InputError, match="changed while they were read"):
+        fit_variant(plan, variants(plan)[0])
 
 
 @pytest.mark.slow

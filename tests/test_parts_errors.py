@@ -159,6 +159,13 @@ def test_what_needs_the_rows_says_so(frame):
     assert "What a ban of the group costs needs the rows" in text
 
 
+def test_a_group_too_small_to_learn_from_is_named(frame):
+    rare = frame.assign(group=np.where(np.arange(400) < 6, "rare", "other"))
+    with pytest.raises(InputError, match=r"Of 400 rows .* 6 are of group 'rare': too few for 5 folds") as caught:
+        fitted(rare, features=["x1"], n_folds=5)
+    assert caught.value.code == "group-too-small"
+
+
 class Generated:
     """Rows that nobody stores: every part is made when it is asked for."""
 

@@ -29,6 +29,7 @@ from .data.declared import NOTHING, Declared, as_declared
 from .data.grouping import Merge
 from .data.groups import MOST_TOGETHER, make_groups, too_many_together
 from .data.losses import Loss
+from .data.messages import shown
 from .data.parts.drawing import RowSample, folds_of_rows
 from .data.parts.rows import Account, Coding, PartRows, Roles, in_part, join, learning_table, read_rows, rows_changed
 from .data.parts.sources import DaskRows, RowsInParts
@@ -237,6 +238,8 @@ def _first_pass(task: Task) -> tuple[PartRows, Coding]:
     )
     if len(coding.labels) > MOST_TOGETHER:
         raise too_many_together(coding.labels, None)
+    if getattr(task.source, "n_used", coding.n_used) != coding.n_used:
+        raise rows_changed(task.source.name)  # since an audit was planned
     if coding.dropped:
         warnings.warn(
             f"Dropped {sum(coding.dropped.values()):,} of {coding.n_rows:,} rows with missing values.",
@@ -359,10 +362,15 @@ def _learned(task: Task, sample: Sample, losses: RowLosses, drawn: PartRows, mod
     if task.roles.nuisance:
         return external_nuisance(sample, losses.dl, drawn.nuisance)
     folds = task.folds(drawn.row)
-    if min(len(np.unique(each)) for each in folds) < task.how.n_folds:
-        raise InputError(
-            "group-too-small", f"{len(drawn.row)} rows to learn from are too few for {task.how.n_folds} folds of them."
-        )
+    for code, label in enumerate(sample.groups):
+        own = folds[:, sample.group == code]
+        if min(len(np.unique(each)) for each in own) < task.how.n_folds:
+            raise InputError(
+                "group-too-small",
+                f"Of {len(drawn.row):,} rows that are learned from {own.shape[1]:,} are of group {shown(label)}: too "
+                f"few for {task.how.n_folds} folds of them. Raise learn_rows, put groups together by `merge`, or "
+                "choose others by `groups`.",
+            )
     with progress_bar("Learning the nuisance functions", show=task.options.verbose) as progress:
         return cross_fit(
             sample,
