@@ -203,7 +203,7 @@ def test_what_is_asked_for_decides():
         "than risks by group"
     )
     alike = planned(table.assign(common=1), decision="common", **seen)
-    assert any("common: selects everybody, so that it makes no difference" in line for line in alike.lines())
+    assert any("common selects everybody (100%), so that it makes no difference" in line for line in alike.lines())
     assert "--rules group-aware" not in " ".join(planned(table, decision="common", jitter=0.01, **seen).lines())
     asked = planned(table, decision="optimised", rules="group-aware", exclude=("thresholds", "common"))
     assert "(--rules group-aware)" in " ".join(asked.lines())

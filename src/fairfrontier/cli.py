@@ -283,6 +283,8 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None, *, pd
     check_n_jobs(jobs, "--jobs")
     console.print("\n".join(plan.lines()) + "\n")
     check_folder(out, pdf=pdf)
+    if replaced := (out / RECORD).exists():
+        console.print(f"{out} has an earlier audit, which is replaced when this one is done.\n")
     with progress_bar("Auditing", show=True, lines=True) as progress:
         finished = run_audit(plan, n_jobs=jobs, progress=_unless_stopped(progress))
     write_audit(finished, out, pdf=pdf)
@@ -298,6 +300,8 @@ def _audit(console: Console, plan: AuditPlan, out: Path, jobs: int | None, *, pd
         console.print(f"Note: {printable(warning)}")
     on_paper = f"\nPaper:  {out / PAPER}" if pdf else ""
     console.print(f"Report: {out / PAGE}{on_paper}\nRecord: {out / RECORD}")
+    if replaced:
+        console.print(f"The earlier audit in {out} was replaced.")
     return finished
 
 

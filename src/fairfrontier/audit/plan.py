@@ -28,6 +28,7 @@ from .prepared import PreparedRows
 from .request import AuditRequest, loss_of, other_criteria
 from .roles import Roles, find_roles
 from .rows import Rows, complete_rows, without_small_groups
+from .sanity import doubts
 from .screening import Screening, screen_columns
 from .table import TableFile
 
@@ -66,6 +67,8 @@ class Account:
         Rows of the groups that were put together, by the label of the group that they make up.
     group_specific : mapping of algorithms to words
         How the decisions of those depend on the group of which that is seen.
+    doubts : tuple of sentences
+        What makes the audit worth little: few rows, decisions that are all alike, thresholds that no score reaches.
     """
 
     roles: Mapping[str, str]
@@ -82,6 +85,7 @@ class Account:
     small_groups: Mapping[str, int] = field(default_factory=dict)
     merged: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     group_specific: Mapping[str, str] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,10 +273,13 @@ class AuditPlan:
 
     def warnings(self) -> list[str]:
         """Say what about the rows calls for caution."""
-        lost = self.account.lost
+        lost, doubted = self.account.lost, list(self.account.doubts)
         if lost <= MOST_LOST:
-            return []
-        return [f"{lost:.0%} of the rows are dropped because a value is missing; the others may not be like them"]
+            return doubted
+        return [
+            *doubted,
+            f"{lost:.0%} of the rows are dropped because a value is missing; the others may not be like them",
+        ]
 
     def _copies(self) -> list[str]:
         copied, n = self.account.copied, len(self.inputs.y)
@@ -343,7 +350,6 @@ def make_account(
             **screening.noted,
             **remarks_on(inputs.models),
             **_ties(inputs, request),
-            **_constant(rates_of(inputs) if rates is None else rates),
         },
         dropped=rows.dropped,
         other_groups=rows.other_groups,
@@ -355,6 +361,7 @@ def make_account(
         small_groups=rows.small_groups,
         merged=rows.merged,
         group_specific=_group_specific(inputs, rows.code[rows.used]),
+        doubts=doubts(inputs, request, rates_of(inputs) if rates is None else rates, of_all=rates is None),
     )
 
 
@@ -375,16 +382,6 @@ def _copied(inputs: Inputs, group: IntArray, request: AuditRequest) -> Copies | 
 def rates_of(inputs: Inputs) -> dict[str, float]:
     """Return the share of the rows that each algorithm selects."""
     return {name: float(decisions.mean()) for name, decisions in inputs.algorithms.items()}
-
-
-def _constant(rates: Mapping[str, float]) -> dict[str, str]:
-    """Return a remark on every algorithm that decides alike about all people."""
-    words = {0.0: "selects nobody", 1.0: "selects everybody"}
-    return {
-        name: f"{words[rate]}, so that it makes no difference between people"
-        for name, rate in rates.items()
-        if rate in words
-    }
 
 
 def _ties(inputs: Inputs, request: AuditRequest) -> dict[str, str]:
