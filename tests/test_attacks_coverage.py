@@ -24,7 +24,7 @@ def test_the_default_holds_its_level_with_every_learner():
 
 
 def test_the_default_holds_its_level_with_boosting_and_the_default_learner():
-    rates = attacks_study.rates(attacks_study.run_study(0, 200, slow=True)).reset_index()
+    rates = attacks_study.rates(attacks_study.run_study(0, 200, kind="slow")).reset_index()
     size = rates[rates["test"] == "robust, 3"]
     assert len(size) == 4
     assert (size["mean"] <= limits(size)).all()

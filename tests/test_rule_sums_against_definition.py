@@ -55,7 +55,7 @@ def test_values_of_rules_are_those_of_the_rows(n_rep, n_groups, weighted, refere
         rules = fix_rules(p, shares_of(rows), memory, steps=steps)
         sums = sum_rows(rules, rows, decisions, UNITS, 4)
         known = standing_of_sums(sums, UNITS, kinds_of(rows), aims, n_rep)
-        for name in ("theta", "covariance", "sizes", "extremes", "unseen", "factor", "step_factor"):
+        for name in ("theta", "covariance", "sizes", "extremes", "rare", "slopes", "factor", "step_factor"):
             assert np.allclose(getattr(known, name), getattr(standing, name), rtol=1e-9, atol=1e-12), name
         found, expected = (
             values_of_sums(rules, sums, UNITS, known, aims),

@@ -161,7 +161,7 @@ class EmptySetWarning(FairFrontierWarning):
 
 
 class SmallSampleWarning(FairFrontierWarning):
-    """A group has so few people or clusters, or so unequal weights, that bands are known to miss too often."""
+    """Groups have so few people or clusters, or so unequal weights or losses, that results often fail."""
 
 
 class NotShownWarning(FairFrontierWarning):

@@ -6,6 +6,7 @@ so that many samples can be drawn; folds, repetitions, draws and tests are those
 
     cd tests; python -m support.attacks_study STORE.csv 1000 200    # samples of the two main populations, of others
     cd tests; python -m support.attacks_study SLOW.csv 0 200 slow   # boosting and the default learner
+    cd tests; python -m support.attacks_study HARD.csv 0 400 hard   # learners for which the default is not made
     cd tests; python -m support.attacks_study POWER.csv 0 200 published  # power in the published designs
 """
 
@@ -169,6 +170,22 @@ def clusters_of_noise(n, rng):
     return People(X, np.where(A, 50, noise), group, y * 1.0, np.full(n, 0.5), unit)
 
 
+def coins_of_a_minority(n, rng, cells=1):
+    """One group is known, 30% of its decisions are wrong; 15% are coins of the other, whose risk is the larger."""
+    group, known = (rng.random(n) < 0.15) * 1, rng.integers(2, size=n)
+    coin, noise = rng.integers(2, size=n), rng.integers(cells, size=n)
+    decisions = np.where(group == 1, 0.5, known ^ (rng.random(n) < 0.3))
+    cell = np.where(group == 1, 2 + noise, known)
+    return People(cell[:, None] / 4.0, cell, group, np.where(group == 1, coin, known) * 1.0, decisions * 1.0)
+
+
+def noise_features(n, rng, n_features=50):
+    """Half are known by the first column, as in edge and noise; nothing about the others by 50 more of 0 and 1."""
+    A, group, coin = rng.random(n) < 0.5, rng.integers(2, size=n), rng.integers(2, size=n)
+    X = np.column_stack([A, rng.integers(2, size=(n, n_features)) * ~A[:, None]])
+    return People(X * 1.0, A * 1, group, np.where(A, group == 0, coin) * 1.0, np.full(n, 0.5))
+
+
 MAIN = {"edge and noise": edge_and_noise, "useless covariates": useless}
 NOTES = {
     "edge and uniform noise": edge_and_uniform_noise,
@@ -189,8 +206,14 @@ FRESH = {
     "faint": faint,
     "steps": steps,
     "clusters of noise": clusters_of_noise,
+    "coins of a minority": coins_of_a_minority,
+    "two cells of a minority": lambda n, rng: coins_of_a_minority(n, rng, cells=2),
 }
-POPULATIONS = MAIN | NOTES | FRESH
+HARD = {
+    "noise features": noise_features,
+    "edge and two cells of noise": lambda n, rng: edge_and_noise(n, rng, cells=2),
+}
+POPULATIONS = MAIN | NOTES | FRESH | HARD
 
 
 # --- learners: predictions (n, 2) out of the folds of one repetition ------------------------------------------
@@ -251,7 +274,27 @@ def newton(X, y, ridge=1.0, steps=6):
     return beta
 
 
+def stump(people, z, fold):
+    """For each group the one column of all that goes with z most, where the first column is 0, and the means there."""
+    t, noise = np.empty_like(z), people.X[:, 0] == 0.0
+    for k in np.unique(fold):
+        held, kept = fold == k, fold != k
+        t[held & ~noise] = z[kept & ~noise].mean(axis=0)
+        X = 2.0 * people.X[kept & noise, 1:] - 1.0
+        for g in range(2):
+            mean = X.T @ z[kept & noise, g] / len(X)
+            j = np.abs(mean).argmax()
+            t[held & noise, g] = mean[j] * (2.0 * people.X[held & noise, 1 + j] - 1.0)
+    return t
+
+
+def classes(people, z, fold):
+    """Signs of the means of cells."""
+    return 0.5 * np.sign(cell_means(people, z, fold))
+
+
 FAST = {"cell means": cell_means, "nearest neighbours": neighbours, "trees": trees, "logit": logit}
+GREEDY = {"stump": stump, "classes": classes}
 SLOW = ("factored-boosting", "auto")
 
 
@@ -284,7 +327,7 @@ def one_sample(number, n, design):
     else:
         folds = folds_of(people, int(n_folds), N_REP, rng)
         z = (1.0 - 2.0 * people.y)[:, None] * (people.group[:, None] == np.arange(2))
-        predictions = np.array([FAST[learner](people, z, fold) for fold in folds])
+        predictions = np.array([(FAST | GREEDY)[learner](people, z, fold) for fold in folds])
         found = {f"robust, {n_rep}": p_value(people, predictions[:n_rep], folds[0]) for n_rep in (1, N_REP)}
     return pd.DataFrame([line | found])
 
@@ -378,24 +421,27 @@ def replicate(number, n, design):
     return line.reindex(columns=[*KEYS, *COLUMNS])  # a store has one header
 
 
-def designs(slow=False):
-    """Designs with the number of samples asked for: 'main' or 'other'."""
-    if slow:
+def designs(kind=""):
+    """Designs of a kind, with the number of samples asked for: 'main' or 'other'."""
+    if kind == "hard":
+        found = [("noise features", "stump", (5, 10, 20)), ("edge and two cells of noise", "classes", (5, 20))]
+        return [(f"{name} | {learner} | {k}", "other") for name, learner, folds in found for k in folds]
+    if kind == "slow":
         return [(f"{name} | {learner} | 5", "other") for learner in SLOW for name in MAIN]
     main = [(f"{name} | {learner} | {k}", "main") for name in MAIN for learner in FAST for k in (5, 20)]
     other = [(f"{name} | {learner} | 5", "other") for name in NOTES | FRESH for learner in FAST]
     return main + other
 
 
-def tasks(main, other, slow=False):
+def tasks(main, other, kind=""):
     """Tasks in an order in which all designs fill up alike."""
     wanted = {"main": main, "other": other}
-    found = [(k, 1000, design) for design, kind in designs(slow) for k in range(wanted[kind])]
-    if not slow:
+    found = [(k, 1000, design) for design, many in designs(kind) for k in range(wanted[many])]
+    if not kind:
         found += [
             (k, n, f"power | {learner}") for k in range(other) for n in (500, 1000) for learner in ("logit", "trees")
         ]
-    samples = {design: wanted[kind] for design, kind in designs(slow)}
+    samples = {design: wanted[many] for design, many in designs(kind)}
     return sorted(found, key=lambda task: task[0] / samples.get(task[2], other))
 
 
@@ -413,17 +459,17 @@ def run_published(samples, n_jobs=2, store=None):
     return run_replications(replicate, tasks, n_jobs, store)
 
 
-def run_study(main, other, *, slow=False, n_jobs=2, store=None):
+def run_study(main, other, *, kind="", n_jobs=2, store=None):
     """Sizes, and power in the smooth population."""
-    return run_replications(replicate, tasks(main, other, slow), n_jobs, store)
+    return run_replications(replicate, tasks(main, other, kind), n_jobs, store)
 
 
-def main(store, main_samples="1000", other_samples="200", slow="", n_jobs="1"):
+def main(store, main_samples="1000", other_samples="200", kind="", n_jobs="1"):
     """Continue a store and print the rates."""
-    if slow == "published":
+    if kind == "published":
         found = run_published(int(other_samples), int(n_jobs), store)
     else:
-        found = run_study(int(main_samples), int(other_samples), slow=slow == "slow", n_jobs=int(n_jobs), store=store)
+        found = run_study(int(main_samples), int(other_samples), kind=kind, n_jobs=int(n_jobs), store=store)
     print(rates(found).unstack("test").round(3).to_string())
 
 

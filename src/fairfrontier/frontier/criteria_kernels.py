@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-FULL_STEP = 2.0
-"""A step replaces a decision for certain if the score is at least so many times the root mean square of all scores."""
+FULL_STEP = 1.6
+"""A step replaces a decision for certain if the score is at least so many times the usual size of scores.
+
+That is their mean size, each weighted by its size, so that people without a score, however many, have no say: scores of
+one size are never cut off. With normal scores it is twice their standard deviation.
+"""
 ROUNDING = 1e-12
 """Variance of a person's chances of selection up to which repetitions agree."""
 
@@ -160,12 +164,12 @@ def _score(p, rows, i):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _full_score(p, rows):  # type: ignore[no-untyped-def]
     """Return the score from which on a step replaces a decision for certain, 1 if all scores are 0."""
-    squares, mass = 0.0, 0.0
+    squares, sizes = 0.0, 0.0
     for i in range(rows.vectors.shape[0]):
         score = _score(p, rows, i)
         squares += rows.mass[i] * score * score
-        mass += rows.mass[i]
-    return FULL_STEP * np.sqrt(squares / mass) if squares > 0.0 else 1.0
+        sizes += rows.mass[i] * abs(score)
+    return FULL_STEP * squares / sizes if squares > 0.0 else 1.0
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -16,11 +16,11 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from .criteria import CriteriaRows
-from .criteria_kernels import FULL_STEP, sum_fixed_rules
+from .criteria_kernels import sum_fixed_rules
 from .dependence import disagreement_factor, step_factor
 from .fan import Aims
-from .rule_values import RuleValues
-from .standing import Standing, estimate_widths, extremes_of, fold_means, unseen_covariance
+from .rule_values import RuleValues, full_score
+from .standing import Standing, estimate_widths, extremes_of, fold_means, rare_rows, slopes_of_theta
 
 STEPS_OF_UNIT = 2.0**30
 """Sums of blocks are rounded to this share of their unit, and what is left over to the same share of that."""
@@ -48,8 +48,8 @@ class FixedRules:
 
 def fix_rules(directions: FloatArray, shares: FloatArray, rows: CriteriaRows, *, steps: bool) -> FixedRules:
     """Fix rules with ``directions`` (R, J); how large the scores are that steps compare with is that of some rows."""
-    full = np.array([FULL_STEP * np.sqrt(rows.mass @ (rows.vectors @ p) ** 2 / rows.mass.sum()) for p in directions])
-    return FixedRules(directions, shares, np.where(full > 0.0, full, 1.0), steps)
+    full = np.array([full_score(rows.vectors @ p, rows.mass) for p in directions])
+    return FixedRules(directions, shares, full, steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,8 @@ def standing_by_sums(sums: RuleSums, units: Units, kinds: Kinds, aims: Aims, n_r
         shares=none,
         sizes=sizes.sum(axis=0) / total,
         extremes=_extremes(kinds, kinds.change, total, squares.sum(axis=0), aims.kinds),
-        unseen=_unseen(kinds, criteria, total, squares.sum(axis=0), aims.kinds, slopes.sum(axis=1)),
+        rare=_rare(kinds, criteria, total, squares.sum(axis=0), aims.kinds),
+        slopes=slopes_of_theta(slopes.sum(axis=1)),
         factor=disagreement_factor(n_folds) if n_rep > 1 else 0.0,
         step_factor=step_factor(n_folds, n_rep) if n_rep > 1 else 0.0,
     )
@@ -255,19 +256,14 @@ def _extremes(
     return extremes_of(group, values[counts], times, alike, len(total))
 
 
-def _unseen(
-    kinds: Kinds,
-    criteria: FloatArray,
-    total: FloatArray,
-    squares: FloatArray,
-    alike: Sequence[Sequence[int]],
-    slopes: FloatArray,
+def _rare(
+    kinds: Kinds, criteria: FloatArray, total: FloatArray, squares: FloatArray, alike: Sequence[Sequence[int]]
 ) -> FloatArray:
     c = criteria[kinds.group]
     low, high = kinds.base - c, kinds.base + kinds.change - c
     least = _extremes(kinds, np.minimum(low, high), total, squares, alike)[:, 0]
     most = _extremes(kinds, np.maximum(low, high), total, squares, alike)[:, 1]
-    return unseen_covariance(squares / total**2, least, most, slopes)
+    return rare_rows(squares / total**2, least, most)
 
 
 def values_by_sums(rules: FixedRules, sums: RuleSums, units: Units, standing: Standing, aims: Aims) -> RuleValues:

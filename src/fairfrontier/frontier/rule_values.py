@@ -138,10 +138,15 @@ class RuleValuer:
 def step(rows: CriteriaRows, standing: Standing, p: FloatArray) -> FloatArray:
     """Chances (n,) of selection after the step of one direction p (J,)."""
     score = rows.vectors @ p
-    full = FULL_STEP * np.sqrt(rows.mass @ score**2 / rows.mass.sum())
     room = np.where(score > 0.0, standing.decisions, 1.0 - standing.decisions)
-    chances: FloatArray = standing.decisions - np.clip(score / (full if full > 0.0 else 1.0), -1.0, 1.0) * room
+    chances: FloatArray = standing.decisions - np.clip(score / full_score(score, rows.mass), -1.0, 1.0) * room
     return chances
+
+
+def full_score(score: FloatArray, mass: FloatArray) -> float:
+    """The score from which on a step replaces a decision for certain, from all scores (n,) with their mass (n,)."""
+    squares = float(mass @ score**2)
+    return FULL_STEP * squares / float(mass @ np.abs(score)) if squares > 0.0 else 1.0
 
 
 def changed_share(rows: CriteriaRows, standing: Standing, chances: FloatArray) -> float:
@@ -232,7 +237,8 @@ def slacks(
     variance = (
         np.einsum("...j,...jk,...k->...", p, (values.covariance + values.added)[rules], p, optimize=True)
         + 2.0 * np.einsum("...j,...jv,...v->...", p, values.cross[rules], q, optimize=True)
-        + np.einsum("...v,vw,...w->...", q, standing.covariance + standing.unseen, q, optimize=True)
+        + np.einsum("...v,vw,...w->...", q, standing.covariance, q, optimize=True)
+        + np.square(standing.unseen(q)).sum(axis=-1)
         + np.square(UNSEEN * _losses(p, gain, values.changed[rules], standing.extremes)).sum(axis=-1)
     )
     return Slacks(value, np.sqrt(np.maximum(variance, 0.0)), rounding(standing, p, q))

@@ -25,10 +25,10 @@ class Standing:
     ``decisions`` (n,) in the order of the rows; ``influence`` (m, J + V) of the units on theta, ``covariance`` of
     theta; ``shares`` (m, J) of the units in the criteria; ``sizes`` (J,) of what is summed up in each criterion, by
     which rounding is recognised; ``extremes`` (J, 2): the smallest and the largest change of a criterion by selecting a
-    row, as a whole; ``unseen`` (J + V, J + V): what is added to the covariance of theta for rare values that no row may
-    have. ``factor``: the variance of a rule's value that is missing for each unit of
-    disagreement between the repetitions of the cross-fitting, ``step_factor`` that of a step's (see `dependence`); 0
-    without any.
+    row, as a whole. ``rare`` (J, 2): by how much a row with the smallest and one with the largest value, which no row
+    may have so far, lower and raise a criterion; ``slopes`` (J + V, J) of theta in the criteria. ``factor``: the
+    variance of a rule's value that is missing for each unit of disagreement between the repetitions of the
+    cross-fitting, ``step_factor`` that of a step's (see `dependence`); 0 without any.
     """
 
     decisions: FloatArray
@@ -38,9 +38,19 @@ class Standing:
     shares: FloatArray
     sizes: FloatArray
     extremes: FloatArray
-    unseen: FloatArray
+    rare: FloatArray
+    slopes: FloatArray
     factor: float = 0.0
     step_factor: float = 0.0
+
+    def unseen(self, q: FloatArray) -> FloatArray:
+        """By how much (..., J) forms q'theta, with q (..., J + V), may be too large for want of rare rows.
+
+        Rare small values are missing where a criterion counts for the form, rare large ones where it counts against it.
+        """
+        along = q @ self.slopes
+        found: FloatArray = UNSEEN * np.abs(along) * np.where(along > 0.0, self.rare[:, 0], self.rare[:, 1])
+        return found
 
 
 def stand(
@@ -73,19 +83,22 @@ def stand(
     ends = [each - rows.share * criteria[rows.which] for each in (rows.base, rows.base + rows.change)]
     least = _extremes(rows, np.minimum(*ends), kinds)[:, 0]
     most = _extremes(rows, np.maximum(*ends), kinds)[:, 1]
-    unseen = unseen_covariance(np.square(shares).sum(axis=0), least, most, slopes)
-    return Standing(a, theta, both, both.T @ both, shares, sizes, extremes, unseen, *factors)
+    rare, turns = rare_rows(np.square(shares).sum(axis=0), least, most), slopes_of_theta(slopes)
+    return Standing(a, theta, both, both.T @ both, shares, sizes, extremes, rare, turns, *factors)
 
 
-def unseen_covariance(squares: FloatArray, least: FloatArray, most: FloatArray, slopes: FloatArray) -> FloatArray:
-    """What is added to the covariance of theta: of people as heavy as they are on average with the rarest values.
+def rare_rows(squares: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
+    """By how much (J, 2) people as heavy as they are on average and with the rarest values lower and raise criteria.
 
     ``squares`` (J,) of people's shares summed up; ``least`` and ``most`` (J,): how far a person is off the mean.
     """
-    moved = UNSEEN * squares * np.maximum(most, -least)
-    turned = np.vstack([np.eye(len(moved)), slopes]) * np.nan_to_num(moved)
-    added: FloatArray = turned @ turned.T
-    return added
+    moved: FloatArray = squares[:, None] * np.column_stack([-least, most])
+    return np.nan_to_num(moved).clip(min=0.0)
+
+
+def slopes_of_theta(slopes: FloatArray) -> FloatArray:
+    """Slopes (J + V, J) of criteria and widths in the criteria, from those of the widths (V, J)."""
+    return np.vstack([np.eye(slopes.shape[1]), slopes])
 
 
 def _extremes(rows: CriteriaRows, values: FloatArray, kinds: Sequence[Sequence[int]]) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from ..arrays import FloatArray, IntArray
 
@@ -55,6 +56,14 @@ def count_reaching(draws: FloatArray, statistic: FloatArray | float, scale: floa
 def p_value(draws: FloatArray, statistic: float, scale: float = 0.0) -> float:
     """(1 + #{draws >= statistic}) / (1 + B): never exactly 0."""
     return float((1 + count_reaching(draws, statistic, scale)) / (1 + len(draws)))
+
+
+def normal_p_value(t: float, smallest: float = 0.0) -> float:
+    """P-value of a statistic in standard errors by the normal law, never below ``smallest``.
+
+    A statistic of 0 is one up to rounding, as of an algorithm that is a best rule, and no evidence at all.
+    """
+    return 1.0 if t == 0.0 else max(float(ndtr(-t)), smallest)
 
 
 def critical_value(draws: FloatArray, alpha: float) -> float:

@@ -12,7 +12,7 @@ from ..arrays import ArrayLike, FloatArray
 from ..data.algorithms import Algorithms, Asked, Limits, counted_algorithms, read_algorithms
 from ..data.checks import check_capacity, check_n_directions, check_risks
 from ..data.row_losses import row_losses
-from ..errors import CapacityWarning, FewDrawsWarning, InputError
+from ..errors import CapacityWarning, FewDrawsWarning, InputError, SmallSampleWarning
 from ..fit import Bounds, Counted, Fit, attainable, predicted
 from ..frontier.attainable import Attainable
 from ..frontier.rule_sums import BlockRows
@@ -41,6 +41,11 @@ from .lda.witness import improving
 from .learned import allows_for_learning
 from .points import Derivative, Kind, PointPValues, PointTests, algorithm_tests, frontier_process, frontier_tests
 from .regions import FrontierRegion, frontier_region, region_box
+
+MOST_OF_ONE = 0.2
+"""Share of a group's squared differences in loss that one row may have."""
+MANY = 50
+"""Rows of a group of which none should have that much; of fewer one may by chance."""
 
 
 def algorithms_of(fit: Fit, asked: Asked) -> Algorithms:
@@ -79,6 +84,7 @@ def lda_tests(
             'choose "robust".',
         )
     warn_of_few_draws(fit, level, len(algorithms.names))
+    warn_of_uneven_losses(fit)
     if capacity is not None:
         fit.needs_rows("A capacity")
         warn_above(fit, algorithms, check_capacity(capacity))
@@ -249,6 +255,23 @@ def warn_above(fit: Fit, algorithms: Algorithms, capacity: float) -> None:
                 f"{name} selects {share:.2%} of the people, more than the capacity of {capacity:.2%} allows the "
                 "rules it is compared with; its risks may be out of their reach. Compare at its own share.",
                 CapacityWarning,
+                stacklevel=4,
+            )
+
+
+def warn_of_uneven_losses(fit: Fit) -> None:
+    """Warn if so much hangs on what the decision about one row costs that a larger cost may not have been seen yet."""
+    s, change = fit.sample, np.square(fit.row_losses.dl)
+    for label, rows in zip(s.groups, s.rows_by_group, strict=True):
+        total = float(change[rows].sum())
+        share = float(change[rows].max()) / total if total > 0.0 else 0.0
+        if len(rows) >= MANY and share > MOST_OF_ONE:
+            warnings.warn(
+                f"In group {label} one row has {share:.0%} of the squared differences in loss between the two "
+                "decisions: with losses this uneven, tests for alternatives are known to reject too often, because "
+                "larger losses may not be among the rows. Limit or transform the outcome (such as its logarithm), or "
+                "take p-values near the level with caution.",
+                SmallSampleWarning,
                 stacklevel=4,
             )
 

@@ -23,6 +23,7 @@ from ...frontier.fan import by_group as risks_by_group
 from ...frontier.rule_values import RuleValuer, RuleValues, changed_share, predicted_sizes, slacks, step
 from ...frontier.standing import rounding
 from ..aware.groups import GroupTest, decided_alone
+from ..p_values import normal_p_value
 from .cells import Cells, Refinement, cut_cells
 from .forms import direction_forms, draw_largest, standing_of
 from .menu import group_menu, menu_of
@@ -158,12 +159,12 @@ def joint_evidence(
     values, own = _best_rules(cells, np.arange(aims.lower - aims.further), value_rules)
     at_units = slacks(values, standing, own, cells.corners[: len(own)])
     gain, gain_error, gain_weights = _smallest_gain(cells, aims, value_rules)
-    p_value, witness = float(stats.norm.sf(weakest.t)), None
+    p_value, witness = normal_p_value(weakest.t), None
     if p_value < SHOWN_BELOW:
         menu = group_menu(rows, fan, standing, menu_of(aims, fan, rows), n_draws=n_draws, seed=seed, n_jobs=n_jobs)
         witness = choose_witness(menu, rows, slack_units(fan, rows), by_group)
-        if cells.steps and witness.slack.min() <= 0.0:
-            witness = None  # what is shown is that the algorithm improves by changing some of its decisions
+        if witness.slack.min() <= 0.0:
+            witness = None  # an alternative is shown to exist, and none is estimated to be better in every respect
     round_about = all_round(n) if aims.alike else all_round(n) / predicted_sizes(np.eye(n), rows)
     feasibility_t, feasibility_p = _feasibility(value_rules, round_about, n_draws, seed)
     return JointEvidence(

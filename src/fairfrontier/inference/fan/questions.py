@@ -6,7 +6,6 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import norm
 
 from ...arrays import FloatArray
 from ...data.algorithms import Algorithms
@@ -23,7 +22,8 @@ from ...frontier.criteria import STILL, CriteriaRows, risk_rows
 from ...frontier.fan import Aims, by_group
 from ...learning.learners import child_seeds
 from ..aware.joint import aware_joint_evidence
-from ..questions import warn_above, warn_of_few_draws
+from ..p_values import normal_p_value
+from ..questions import warn_above, warn_of_few_draws, warn_of_uneven_losses
 from .evidence import JointEvidence, joint_evidence
 from .forms import folds_of
 from .result import JointLDATests, judge_jointly
@@ -43,6 +43,7 @@ def joint_lda_tests(
 ) -> JointLDATests:
     """Test whether algorithms have alternatives in all criteria together; see `FairFrontier.test_lda`."""
     groups = fit.sample.groups
+    warn_of_uneven_losses(fit)
     if capacity is not None:
         fit.needs_rows("A capacity")
         warn_above(fit, algorithms, check_capacity(capacity))
@@ -119,7 +120,7 @@ def _by_sums(fit: Fit, counted: Counted, name: str) -> JointEvidence:
         slack=test.slack,
         standard_error=test.standard_error,
         weights=test.weights,
-        p_value=float(norm.sf(test.statistic)),
+        p_value=normal_p_value(test.statistic),
         n_rules=test.n_rules,
         n_cells=test.n_cells,
         loss=test.loss,

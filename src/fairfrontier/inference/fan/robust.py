@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr
 
 from ...arrays import FloatArray, IntArray
 from ...frontier.criteria import CriteriaRows, risk_rows
@@ -25,6 +24,7 @@ from ...frontier.rule_sums import (
     values_by_sums,
 )
 from ...frontier.rule_values import changed_share, step
+from ..p_values import normal_p_value
 from .cells import LARGE, Cells, Refinement, Weakest, cut_cells
 from .evidence import default_refinement
 from .forms import standing_of
@@ -60,9 +60,7 @@ def fan_test(
 def with_p_value(test: RuleTest, smallest: float) -> FanTest:
     """Compare the statistic of a test with the standard normal law; no p-value is below ``smallest``."""
     t = float(np.clip(test.statistic, -LARGE, LARGE))
-    # a slack that is 0 up to rounding, as of an algorithm that is a best rule, is no evidence at all
-    p_value = 1.0 if t == 0.0 else max(float(ndtr(-t)), smallest)
-    return FanTest(t, test.direction, p_value, test.share_changed)
+    return FanTest(t, test.direction, normal_p_value(t, smallest), test.share_changed)
 
 
 def _test_of(cells: Cells, weakest: Weakest, share_changed: float | None) -> RuleTest:

@@ -126,17 +126,17 @@ class LDAAnswer(ExplainedResult):
     def _steps(self) -> list[str]:
         """Say that the rules of the test change some decisions, if they do, and why no alternative may be named."""
         share = self.evidence.share_changed
-        if share is None or self.evidence.changes_one:
+        if self.evidence.changes_one:
             return []
-        none = (
-            "The rule of the covariates alone that would be named is not estimated to be better in every respect, so "
-            "none is named here."
-        )
-        return [
+        changes = (
             "The rules of this test change each decision of the algorithm with some probability, which is higher where "
-            f"the covariates say more; the one that decides the test changes {100 * share:.3g}% of them.",
-            *([none] if self.witness is None else []),
-        ]
+            f"the covariates say more; the one that decides the test changes {100 * (share or 0.0):.3g}% of them."
+        )
+        none = (
+            f"The rule{'' if share is None else ' of the covariates alone'} that would be named is not estimated to be "
+            "better in every respect, so none is named here."
+        )
+        return [changes] * (share is not None) + [none] * (self.witness is None)
 
     def _outside(self) -> str:
         t = self.evidence.feasibility_t

@@ -117,7 +117,7 @@ class LDATest(LDAAnswer):
 
         Among rules that see the group it is that of Holm's first step over the groups and all of them together: what
         decides is tested at ``alpha`` over their number. Infinite where the draws are too few for that. It is that of
-        the draws; where few rows are decided about differently, the p-value can be larger than they say.
+        the normal law, or of the draws; of single groups with few rows the p-value can be larger than draws say.
         """
         level = self._level_of_draws
         if level * (len(self.draws) + 1) < 1.0 - 1e-9:
