@@ -27,6 +27,7 @@ import pandas as pd
 
 from fairfrontier import FairFrontier, in_parts
 from fairfrontier.errors import FairFrontierWarning
+from fairfrontier.frontier.cells import round_directions
 
 from .bench_support import ROOT, peak_bytes
 
@@ -212,7 +213,7 @@ def given(n=4_000_000, n_boot=1000):
 
 
 def p_values(n_samples=50, n=20_000, n_boot=999):
-    """P-values by cells and by rows on generated samples, beside those of rows with other random weights.
+    """P-values by cells and by rows on generated samples, beside those with other random weights or rounded beforehand.
 
     Differences are in standard errors of two independent sets of draws, of the p-value at one direction. That of the
     test is the largest over directions of which the draws choose one, so even other weights differ by more.
@@ -229,21 +230,27 @@ def p_values(n_samples=50, n=20_000, n_boot=999):
         asked = np.where(rng.random(n) < 0.006, decisions[some], best)
         own = {name: column[some] for name, column in columns.items()}
         each = []
-        for compress, seed in ((False, k), (True, k), (False, 1000 + k)):
-            ff = FairFrontier(n_boot=n_boot, random_state=seed, compress=compress, copies="ignore").fit(None, **own)
+        rounded = own | {"external_nuisance": round_directions(own["external_nuisance"])}
+        for given, compress, seed in ((own, False, k), (own, True, k), (own, False, 1000 + k), (rounded, False, k)):
+            ff = FairFrontier(n_boot=n_boot, random_state=seed, compress=compress, copies="ignore").fit(None, **given)
             tests = [ff.test_lda(asked, method=method).p_value for method in ("robust", "sharp")]
             each.append((*tests, *ff.points_.to_numpy()[:, :2].ravel()))
         found.append(each)
-    by_rows, by_cells, again = np.array(found).transpose(1, 2, 0)
+    by_rows, by_cells, again, rounded = np.array(found).transpose(1, 2, 0)
     figures = {"samples": n_samples, "n": n, "draws": n_boot}
     figures["largest_difference_of_points"] = float(np.abs(by_rows[2:] - by_cells[2:]).max())
     figures["robust_largest_difference"] = float(np.abs(by_rows[0] - by_cells[0]).max())
     figures["sharp_p_values_between"] = [float(np.quantile(by_rows[1], share)) for share in (0.1, 0.9)]
-    for name, other in (("cells", by_cells[1]), ("other_weights", again[1])):
-        pooled = (by_rows[1] + other) / 2.0
-        z = (by_rows[1] - other) / np.sqrt(2.0 * np.maximum(pooled * (1.0 - pooled), 0.5 / n_boot) / n_boot)
+    pairs = {
+        "rows_and_cells": (by_rows[1], by_cells[1]),
+        "rows_and_other_weights": (by_rows[1], again[1]),
+        "rounded_rows_and_cells": (rounded[1], by_cells[1]),
+    }
+    for name, (one, other) in pairs.items():
+        pooled = (one + other) / 2.0
+        z = (one - other) / np.sqrt(2.0 * np.maximum(pooled * (1.0 - pooled), 0.5 / n_boot) / n_boot)
         figures |= {
-            f"sharp_{name}_largest_difference": float(np.abs(by_rows[1] - other).max()),
+            f"sharp_{name}_largest_difference": float(np.abs(one - other).max()),
             f"sharp_{name}_mean_z": float(z.mean()),
             f"sharp_{name}_root_mean_square_z": float(np.sqrt(np.mean(z**2))),
         }
