@@ -1,6 +1,7 @@
 """Rows in parts that cannot be read or used: each error names the part, or what to do instead."""
 
 import tracemalloc
+import warnings
 
 import numpy as np
 import polars as pl
@@ -157,6 +158,19 @@ def test_what_needs_the_rows_says_so(frame):
     text = ff.summary(ban=True)
     assert "400 rows read from the frame" in text
     assert "What a ban of the group costs needs the rows" in text
+
+
+@pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")  # the predictions say nothing
+def test_uneven_losses_are_those_of_people_and_not_of_cells(frame):
+    few_cells = frame.assign(t_two=0.1, t_one=0.1)
+    for large, uneven in ((2.0, False), (50.0, True)):
+        changed = few_cells.assign(y=np.where(np.arange(400) == 3, large, 1.5))  # of one person
+        ff = fitted(changed, loss="squared", external_nuisance=T)
+        assert ff.fit_.n_rows < 10
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            ff.test_lda("in use")
+        assert any("one row has" in str(each.message) for each in told) == uneven
 
 
 def test_a_group_too_small_to_learn_from_is_named(frame):

@@ -262,10 +262,11 @@ def warn_above(fit: Fit, algorithms: Algorithms, capacity: float) -> None:
 def warn_of_uneven_losses(fit: Fit) -> None:
     """Warn if so much hangs on what the decision about one row costs that a larger cost may not have been seen yet."""
     s, change = fit.sample, np.square(fit.row_losses.dl)
+    people = np.ones(s.n_rows) if s.people is None else s.people  # of cells, if rows were counted
     for label, rows in zip(s.groups, s.rows_by_group, strict=True):
-        total = float(change[rows].sum())
+        total = float(people[rows] @ change[rows])
         share = float(change[rows].max()) / total if total > 0.0 else 0.0
-        if len(rows) >= MANY and share > MOST_OF_ONE:
+        if people[rows].sum() >= MANY and share > MOST_OF_ONE:
             warnings.warn(
                 f"In group {label} one row has {share:.0%} of the squared differences in loss between the two "
                 "decisions: with losses this uneven, tests for alternatives are known to reject too often, because "
