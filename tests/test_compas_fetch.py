@@ -8,8 +8,8 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from support.gallery import public_compas
 from support.loopback import Answer, serving
-from support.shared import shared_path
 
 from fairfrontier.datasets import compas, fetch_compas
 from fairfrontier.errors import InputError
@@ -126,7 +126,5 @@ def test_path_and_cache_are_not_given_together(server, tmp_path):
 
 def test_the_checksum_of_what_is_kept_is_that_of_the_public_rows(tmp_path):
     """The shared copy writes days as decimal numbers; else its columns are the public file's."""
-    rows = pd.read_csv(shared_path("data", "compas_two_years.csv"), dtype=str, keep_default_na=False)
-    rows["days_b_screening_arrest"] = rows["days_b_screening_arrest"].str.removesuffix(".0")
-    rows.to_csv(tmp_path / "rows.csv", index=False)
+    public_compas().to_csv(tmp_path / "rows.csv", index=False)
     assert hashlib.sha256(compas._reduced(tmp_path / "rows.csv")).hexdigest() == compas._REDUCED_SHA256

@@ -17,6 +17,7 @@ import furo
 import pytest
 from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.cmd.build import build_main
+from support.gallery import fill_cache
 from support.pages import ROOT, blocks, run_page, same_with_gaps
 from support.quick import quickly
 from support.small_table1 import quick_settings, rough_points
@@ -52,6 +53,10 @@ def test_the_code_of_a_page_runs_and_prints_what_is_shown(page, tmp_path, monkey
         X.assign(rating=600 + 50 * X["x2"], sex=group, repaid=y).to_csv(tmp_path / "loans.csv", index=False)
     if page.name != "tutorial.md":  # which lists the figures of its audit
         monkeypatch.setattr(writing, "_draw", lambda audit, folder: None)
+    if page.parent.name == "gallery":
+        (tmp_path / "kept").mkdir()
+        fill_cache(tmp_path / "kept")
+        monkeypatch.setenv("FAIRFRONTIER_DATA", str(tmp_path / "kept"))
     runnable = [b for b in blocks(page) if b.language in ("python", "sh", "console") and b.not_run is None]
     assert run_page(page, tmp_path) == len(runnable)
 

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from support.loopback import Answer, serving
 
-from fairfrontier.datasets import download
+from fairfrontier.datasets import download, fetch_csv
 from fairfrontier.datasets.download import cached_file, data_directory
 from fairfrontier.errors import InputError
 
@@ -165,3 +165,10 @@ def test_the_directory_is_named_by_argument_or_environment(tmp_path, monkeypatch
 def test_a_directory_that_cannot_be_used(tmp_path):
     (tmp_path / "file").write_text("")
     assert "`data_home`" in refused("http://127.0.0.1/", data_home=tmp_path / "file")
+
+
+def test_public_tables_have_names(tmp_path):
+    with pytest.raises(InputError, match="Did you mean 'law_school'") as error:
+        fetch_csv("lawschool", tmp_path)
+    assert error.value.code == "bad-option"
+    assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Make the pictures of the documentation: run the tutorial's audit, keep its figure, photograph its report.
+"""Make the pictures of the documentation: run the tutorial's audit, keep its figure, photograph its report; gallery.
 
 Needs chromium and playwright for the report. Run it from anywhere: ``python docs/images/make.py``.
 """
@@ -28,6 +28,7 @@ def main() -> None:
         subprocess.run([program, *command.split()[1:]], check=True)
         shutil.copy("loans-audit/figures/frontier.png", HERE / "loans-frontier.png")
         photograph(Path("loans-audit/report.html").absolute())
+    subprocess.run([sys.executable, HERE / "gallery.py"], check=True)
     for picture in HERE.glob("*.png"):
         size = picture.stat().st_size
         print(f"{picture.name}: {size:,} bytes")
