@@ -1,9 +1,10 @@
 """fairlearn's models beside rules of fairfrontier, all learned from one half of the rows and judged on the other.
 
-Like for like: both learn from the same half, with the same covariates and by logistic regressions, decide without the group, and are judged
-by overall risk and the difference in selection rates on the same held-out half, over several halvings. Reductions of
-fairlearn are asked for a largest difference; of our curve of risk against difference, estimated by cross-fitting within the
-learning half, the rule is taken that comes nearest to it from below. The alternative is that of our test to the plain regression.
+Like for like: both learn from the same half, with the same covariates and by logistic regressions, decide without the
+group, and are judged by overall risk and the difference in selection rates on the same held-out half, over several
+halvings. Reductions of fairlearn are asked for a largest difference; of our curve of risk against difference, estimated
+by cross-fitting within the learning half, the rule is taken that comes nearest to it from below. The alternative is
+that of our test to the plain regression.
 
     cd tests; python -m support.held_out_study german 10    # or: law 5
 """
