@@ -5,7 +5,7 @@ import pytest
 
 from fairfrontier.frontier.criteria import risk_rows
 from fairfrontier.frontier.fan import by_group
-from fairfrontier.frontier.rule_sums import BlockRows, Kinds, Units, fix_rules, no_sums, sum_rows
+from fairfrontier.frontier.rule_sums import BlockRows, Units, fix_rules, kinds_of, no_sums, sum_rows
 from fairfrontier.frontier.rule_sums import standing_by_sums as standing_of_sums
 from fairfrontier.frontier.rule_sums import values_by_sums as values_of_sums
 from fairfrontier.frontier.rule_values import RuleValuer, slacks
@@ -30,10 +30,6 @@ def people(n=600, *, n_rep=3, n_groups=2, weighted=True, lottery=True, seed=0):
 
 def in_memory(rows, n_groups):
     return risk_rows(rows.base, rows.change, rows.t.reshape(-1, n_groups), rows.group, rows.weight)
-
-
-def kinds_of(rows):
-    return Kinds(rows.weight, rows.base, rows.change, rows.group)
 
 
 def shares_of(rows):
@@ -86,6 +82,17 @@ def test_the_robust_test_is_that_of_the_rows(n_rep, lottery):
         assert found.share_changed is expected.share_changed is None
     else:
         assert np.isclose(found.share_changed, expected.share_changed)
+
+
+def test_kinds_of_people_are_listed_once_each():
+    rows, _ = people(n_groups=3)
+    for each in (rows, rows._replace(weight=np.random.default_rng(0).random(600))):
+        expected = set(
+            zip(*(column.tolist() for column in (each.weight, each.base, each.change, each.group)), strict=True)
+        )
+        found = list(zip(*(column.tolist() for column in kinds_of(each)), strict=True))
+        assert len(found) == len(expected)
+        assert set(found) == expected
 
 
 def test_more_people_need_rules_that_fall_less_short():

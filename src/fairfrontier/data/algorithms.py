@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -80,8 +80,8 @@ class Asked:
     risks_name: str = "risks"
 
 
-def read_algorithms(sample: Sample, asked: Asked, *, limits: Limits) -> Algorithms:
-    """Read what users ask about; risk pairs must keep to the limits."""
+def read_algorithms(sample: Sample, asked: Asked, *, limits: Callable[[], Limits]) -> Algorithms:
+    """Read what users ask about; risk pairs must keep to the limits, which are asked for only then."""
     decisions, risks = asked.decisions, asked.risks
     randomised, threshold = asked.randomised, asked.threshold
     either = InputError("bad-decisions", f"Give either `decisions` or risk pairs `{asked.risks_name}`, and not both.")
@@ -92,7 +92,7 @@ def read_algorithms(sample: Sample, asked: Asked, *, limits: Limits) -> Algorith
     if risks is not None:
         if randomised or threshold is not None:
             raise InputError("bad-option", "`randomised` and `threshold` belong to decisions, not to risk pairs.")
-        return _read_risks(risks, limits, sample.n_rows)
+        return _read_risks(risks, limits(), sample.n_rows)
     if decisions is None:
         raise either
     if randomised and threshold is not None:

@@ -68,10 +68,10 @@ def compress(scores: Scores, losses: FloatArray) -> tuple[Scores, FloatArray]:
     columns += [bound for bound in (s.lower, s.spread) if bound is not None]
     key = 1 + bins_of(s.t)
     for column in columns:
-        codes, n_codes = _codes(column)
+        codes, n_codes = codes_of(column)
         key = key * n_codes + codes
         if n_codes > 1:
-            key = _codes(key)[0]
+            key = codes_of(key)[0]
     n_cells = int(key.max()) + 1
     if n_cells > WORTH_IT * s.n_rows:
         return scores, losses
@@ -93,7 +93,7 @@ def compress(scores: Scores, losses: FloatArray) -> tuple[Scores, FloatArray]:
     return cells, losses[:, first]
 
 
-def _codes(values: FloatArray | IntArray) -> tuple[IntArray, int]:
+def codes_of(values: FloatArray | IntArray) -> tuple[IntArray, int]:
     """Number (n,) of each value among the sorted distinct ones, and how many these are."""
     if values.dtype.kind == "i" and int(values.min()) >= 0 and int(values.max()) < 64 * BINS:
         present = np.bincount(values) > 0

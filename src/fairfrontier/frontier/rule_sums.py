@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from .cells import codes_of
 from .criteria import CriteriaRows
 from .criteria_kernels import sum_fixed_rules
 from .dependence import disagreement_factor, step_factor
@@ -198,6 +199,18 @@ class Kinds(NamedTuple):
     base: FloatArray
     change: FloatArray
     group: IntArray
+
+
+def kinds_of(rows: BlockRows) -> Kinds:
+    """Return the kinds of people among the rows, each once."""
+    key = rows.group
+    for column in (rows.weight, rows.base, rows.change):
+        codes, n_codes = codes_of(column)
+        if n_codes > 1:
+            key = codes_of(key * n_codes + codes)[0]
+    one = np.empty(int(key.max()) + 1, dtype=np.intp)
+    one[key] = np.arange(len(key))
+    return Kinds(rows.weight[one], rows.base[one], rows.change[one], rows.group[one])
 
 
 def units_of(kinds: Kinds) -> Units:

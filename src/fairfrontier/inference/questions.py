@@ -52,16 +52,19 @@ def algorithms_of(fit: Fit, asked: Asked) -> Algorithms:
     """Read the algorithms that are asked about; risk pairs must lie within what the losses of the rows allow."""
     if asked.risks is not None:
         fit.plane("A test of risk pairs")
-    rows = fit.row_losses
-    extremes = np.sort(np.stack([rows.l0, rows.of(np.ones(fit.n_rows))]), axis=0)
-    s, ends = fit.sample, []
-    for values in extremes:
+    if fit.counted is not None and asked.risks is None:
+        return counted_algorithms(fit.counted.decisions, asked)
+    return read_algorithms(fit.sample, asked, limits=lambda: _limits(fit))
+
+
+def _limits(fit: Fit) -> Limits:
+    """The smallest and the largest risks that the losses of the rows allow."""
+    rows, s, ends = fit.row_losses, fit.sample, []
+    for values in np.sort(np.stack([rows.l0, rows.of(np.ones(fit.n_rows))]), axis=0):
         mean, covariance = group_means(values, s.group, s.weight, s.clusters, n_groups=len(s.groups), counts=s.people)
         ends.append((mean, np.sqrt(np.diag(covariance))))
     (low, low_error), (high, high_error) = ends
-    if fit.counted is not None and asked.risks is None:
-        return counted_algorithms(fit.counted.decisions, asked)
-    return read_algorithms(s, asked, limits=Limits(low, high, low_error, high_error))
+    return Limits(low, high, low_error, high_error)
 
 
 def lda_tests(

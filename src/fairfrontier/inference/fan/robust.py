@@ -17,6 +17,7 @@ from ...frontier.rule_sums import (
     RuleTest,
     Units,
     fix_rules,
+    kinds_of,
     no_sums,
     standing_by_sums,
     sum_rows,
@@ -170,7 +171,7 @@ class ManyRows:
         """Test an algorithm with ``decisions`` (n,)."""
         rows, n, n_folds = self.rows, len(self.rows.group), int(self.rows.fold.max())
         chosen = rules_for(rows, decisions, self.seed, n_used=n, n_jobs=self.n_jobs)
-        kinds = Kinds(rows.weight, rows.base, rows.change, rows.group)
+        kinds = kinds_of(rows)
         units, sums = units_of(kinds), no_sums(chosen.rules, n_folds)
         for start in range(0, n, BLOCK):
             block = slice(start, start + BLOCK)
