@@ -38,6 +38,7 @@ from fairfrontier.cli import app
 from fairfrontier.data.number_formats import p_value_text
 from fairfrontier.errors import EmptySetWarning, InputError, LearnerError
 from fairfrontier.inference import questions
+from fairfrontier.report.paper import BROWSERS
 from fairfrontier.report.sentences import CHIPS, HEADLINES
 
 SCHEMA = json.loads(files("fairfrontier.report").joinpath("audit.schema.json").read_text(encoding="utf-8"))
@@ -124,6 +125,20 @@ def people(tmp_path):
     path = tmp_path / "people.csv"
     small_table().to_csv(path, index=False)
     return path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not any(map(shutil.which, BROWSERS)), reason="no chromium or Chrome prints here")
+def test_the_report_is_printed_if_asked_for_and_replaced_with_the_audit(hospital, tmp_path):
+    words = [hospital, *HOSPITAL, "--exclude", "cost score,health score", "--learner", "factored-logit", "--draws", 200]
+    out = tmp_path / "out"
+    done = in_process(*words, "--pdf", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert f"Paper:  {out / 'report.pdf'}" in done.output
+    assert {"report.pdf", "report.html", "audit.json"} <= set(contents(out))
+    assert contents(out)["report.pdf"].startswith(b"%PDF")
+    assert in_process(*words, "--out", out).exit_code == 0
+    assert not (out / "report.pdf").exists()  # it would be that of another audit
 
 
 def test_a_good_run_writes_everything(good):
