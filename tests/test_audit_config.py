@@ -360,7 +360,9 @@ def test_options_of_the_command_are_the_fields_of_the_request():
         assert option.help == AuditRequest.__dataclass_fields__[option.name].metadata["help"]
         assert parameter.default is None  # not given: the config file, or the default of the request, holds
         shown = default not in (None, "", (), {}) and default is not False
-        assert parameter.help == option.help + (f" Default: {default}." if shown else "")
+        needed = f"{option.required} " if option.required else ""
+        assert parameter.help == needed + option.help + (f" Default: {default}." if shown else "")
+        assert parameter.rich_help_panel == ("Table" if option.positional else option.panel)
         assert parameter.opts == ["data" if option.positional else option.flag]
 
 

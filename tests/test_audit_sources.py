@@ -94,11 +94,11 @@ def test_a_separator_may_be_given(tmp_path):
 def test_decimal_commas(tmp_path):
     TABLE.to_csv(tmp_path / "people.csv", index=False, sep=";", decimal=",")
     for read in ("whole", "parts"):
-        found = plan(tmp_path / "people.csv", decimal=",", read=read)
+        found = plan(tmp_path / "people.csv", decimal="comma", read=read)
         assert found.inputs.X["a"].dtype == float
     as_text = read_table(tmp_path / "people.csv")
-    assert "a is read as text, and looks like numbers with decimal commas: then say --decimal ," in as_text.how
-    assert "must be . or a comma" in refused("bad-option", tmp_path / "people.csv", decimal="·")
+    assert "a is read as text, and looks like numbers with decimal commas: then say --decimal comma" in as_text.how
+    assert "must be point or comma" in refused("bad-option", tmp_path / "people.csv", decimal="·")
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])

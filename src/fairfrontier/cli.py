@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from .progress import Report
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     help="Audit decision algorithms for less discriminatory alternatives.",
 )
@@ -70,9 +70,14 @@ TYPES: Mapping[Kind, object] = {
 def _parameter(option: Option) -> inspect.Parameter:
     """Return an option of an audit as a parameter of the command."""
     has_default = option.default is not None and option.default is not False and option.default not in ("", (), {})
-    text = option.help + (f" Default: {option.default}." if has_default else "")
+    text = " ".join([option.required] * bool(option.required) + [option.help])
+    text += f" Default: {option.default}." if has_default else ""
     flags = f"{option.flag}/--no-{option.flag[2:]}" if option.kind is Kind.SWITCH else option.flag
-    info = typer.Argument(help=text) if option.positional else typer.Option(flags, help=text)
+    info = (
+        typer.Argument(help=text, rich_help_panel="Table")
+        if option.positional
+        else typer.Option(flags, help=text, rich_help_panel=option.panel)
+    )
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -89,29 +94,47 @@ def with_audit_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@app.command()
+EXAMPLE = (
+    "Example: fairfrontier audit loans.csv --outcome repaid --group sex --score rating --threshold 600 --out audit"
+)
+OUTPUT = "Output"
+"""The panel of the help that has the options of the command itself."""
+
+
+@app.command(epilog=EXAMPLE)
 @with_audit_options
 def audit(
     *,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file of these settings; options given on the command line win.")
+        Path | None,
+        typer.Option(
+            help="TOML file of these settings; options given on the command line win.", rich_help_panel=OUTPUT
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Directory to write the audit to.")] = Path("audit"),
-    jobs: Annotated[int | None, typer.Option(help="Number of parallel jobs; -1 for all cores.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory to write the audit to.", rich_help_panel=OUTPUT)] = Path("audit"),
+    jobs: Annotated[
+        int | None, typer.Option(help="Number of parallel jobs; -1 for all cores.", rich_help_panel=OUTPUT)
+    ] = None,
     dask: Annotated[
         str | None,
         typer.Option(
-            help="Address of a dask scheduler whose workers read rows in parts, or 'local' for --jobs processes."
+            help="Address of a dask scheduler whose workers read rows in parts, or 'local' for --jobs processes.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     pdf: Annotated[
-        bool, typer.Option("--pdf", help="Print the report to report.pdf, too; needs chromium or Chrome.")
+        bool,
+        typer.Option(
+            "--pdf", help="Print the report to report.pdf, too; needs chromium or Chrome.", rich_help_panel=OUTPUT
+        ),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.")] = False,
-    fail_on: Annotated[list[str] | None, typer.Option(help=HELP)] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.", rich_help_panel=OUTPUT)] = False,
+    fail_on: Annotated[list[str] | None, typer.Option(help=HELP, rich_help_panel=OUTPUT)] = None,
     **typed: Typed,
 ) -> None:
     """Audit a decision algorithm for less discriminatory alternatives.
+
+    On a terminal, roles of columns that are not given are asked for, one by one.
 
     Exit codes: 0 done, 2 bad input, 130 interrupted, 143 terminated. With --fail-on: 3 an alternative is shown (lda),
     4 an algorithm is not comparable (not-comparable), 5 other runs come to another verdict (disagreement).
@@ -120,7 +143,11 @@ def audit(
     with _exit_codes(console):
         conditions = read_conditions(fail_on or ())
         given = {option.name: _value(option, typed[option.name]) for option in options()}
-        request = override(read_config(config) if config else AuditRequest(), given).check()
+        request = override(read_config(config) if config else AuditRequest(), given)
+        files = all(Path(one).is_file() for one in request.data)
+        if config is None and files and request.lacks_roles and sys.stdin.isatty() and sys.stdout.isatty():
+            request = _asked(console, request, out)
+        request.check()
         with _cluster(dask, jobs) as client:
             plan = _plan(request, client)
             if dry_run:
@@ -130,6 +157,45 @@ def audit(
         if (reason := failed(finished.record, conditions)) is not None:
             console.print(f"Exit code {reason.code}: {reason.meaning} (--fail-on {reason.word}).")
             raise typer.Exit(reason.code)
+
+
+def _asked(console: Console, request: AuditRequest, out: Path) -> AuditRequest:
+    """Ask for the roles that a request lacks, and show the command that would have done."""
+    from .audit.asking import ask_for_roles, command_of
+    from .audit.opening import read_whole
+
+    def ask(question: str, suggestion: str | None) -> str:
+        return str(typer.prompt(question, default=suggestion))
+
+    found = ask_for_roles(request, read_whole(request).table, ask, lambda line: console.print(line))
+    folder = [] if out == Path("audit") else ["--out", str(out)]
+    console.print(
+        f"\nThe same without questions:\n  {printable(' '.join([command_of(found), shlex.join(folder)]).rstrip())}\n"
+    )
+    return found
+
+
+@app.command()
+def columns(
+    file: Annotated[list[str], typer.Argument(help="Table, as for audit; several with the same columns.")],
+    sep: Annotated[str | None, typer.Option(help="What separates the values of a text file.")] = None,
+    decimal: Annotated[str, typer.Option(help="Decimal sign of a text file: point or comma.")] = "point",
+    encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8",
+) -> None:
+    """List the columns of a table: kind, missing and distinct values, and a suggested role.
+
+    Suggestions follow from names and values; audit uses only what it is told.
+    """
+    console = _console()
+    with _exit_codes(console):
+        from .audit.suggestions import columns_at_a_glance, table_of_columns
+        from .audit.table import read_table
+
+        found = read_table(file, encoding, sep, decimal)
+        console.print(f"{printable(found.name)}: {len(found.table):,} rows, {len(found.table.columns)} columns")
+        for how in found.how:
+            console.print(printable(how))
+        console.print("\n" + "\n".join(table_of_columns(columns_at_a_glance(found.table))))
 
 
 @contextmanager
@@ -330,20 +396,22 @@ def _value(option: Option, typed: Typed) -> Value:
         return typed
     if not typed:
         return None
-    if option.name == "models":
-        return _named_columns([text if "=" in text else f"{Path(text).stem}={text}" for text in typed], option.flag)
-    if option.kind is Kind.NAMED_COLUMNS:
-        return _named_columns(typed, option.flag)
-    if option.kind is Kind.NUMBERS:
-        return tuple(_number(part, option.flag) for text in typed for part in text.split(","))
-    if option.kind is Kind.NAMED_NUMBERS:
-        named = [_named(text, option.flag, "NUMBER") for text in typed]
-        return {name: _number(text, option.flag) for name, text in named}
-    if option.kind is Kind.NAMED_LISTS:
-        return _named_lists(typed, option.flag)
+    if option.name == "models":  # a name may be left out
+        typed = [text if "=" in text else f"{Path(text).stem}={text}" for text in typed]
+    if option.kind in LISTS:
+        return LISTS[option.kind](typed, option.flag)
     if option.split and len(typed) == 1:
         return tuple(label.strip() for label in typed[0].split(","))
     return tuple(typed)
+
+
+def _numbers(typed: Sequence[str], flag: str) -> tuple[float, ...]:
+    return tuple(_number(part, flag) for text in typed for part in text.split(","))
+
+
+def _named_numbers(typed: Sequence[str], flag: str) -> dict[str, float]:
+    named = [_named(text, flag, "NUMBER") for text in typed]
+    return {name: _number(text, flag) for name, text in named}
 
 
 def _number(text: str, flag: str) -> float:
@@ -374,6 +442,15 @@ def _named(text: str, flag: str, what: str) -> tuple[str, str]:
     if not (name and equals and value):
         raise InputError("bad-option", f"{flag} must be NAME={what}; got {text!r}.")
     return name, value
+
+
+LISTS: Mapping[Kind, Callable[[Sequence[str], str], Value]] = {
+    Kind.NUMBERS: _numbers,
+    Kind.NAMED_COLUMNS: _named_columns,
+    Kind.NAMED_NUMBERS: _named_numbers,
+    Kind.NAMED_LISTS: _named_lists,
+}
+"""Readers of what was typed for options that may be repeated."""
 
 
 def _complain(error: Exception) -> None:
@@ -412,7 +489,7 @@ def _exit_codes(console: Console) -> Iterator[None]:
     except MemoryError as error:
         _complain(MemoryError(f"The audit needs more memory than there is: {error}. Use fewer draws or rows."))
         raise typer.Exit(2) from error
-    except KeyboardInterrupt as error:
+    except (KeyboardInterrupt, typer.Abort) as error:
         console.print("Interrupted; nothing was written.")
         raise typer.Exit(130) from error
     finally:

@@ -44,6 +44,43 @@ LARGEST = 2**63 - 1
 """The largest integer that an option takes; TOML files hold none that are larger."""
 
 
+PANELS: Mapping[str, tuple[str, ...]] = {
+    "Data": (
+        *("data", "sep", "decimal", "encoding", "where", "sample", "weights", "clusters", "copies", "missing", "read"),
+        "learn_rows",
+    ),
+    "Roles": (
+        *(
+            "outcome",
+            "positive",
+            "group",
+            "groups",
+            "merge",
+            "smallest_group",
+            "decision",
+            "decision_positive",
+            "score",
+        ),
+        *("threshold", "group_threshold", "top", "algorithms", "models", "trust_model", "features", "exclude"),
+        *("categorical", "numeric", "score_as_feature", "profit"),
+    ),
+    "Question": (
+        *("loss", "cost_false_positive", "cost_false_negative", "fairness", "accuracy", "keep", "keep_tolerance"),
+        *("reference", "capacity", "rules", "alpha"),
+    ),
+    "Learning": ("learner", "folds", "sequential", "repetitions", "draws", "jitter", "seed", "robustness"),
+    "Output": ("title",),
+}
+"""Options by what they are about, as the help of the command shows them."""
+REQUIRED = {
+    "data": "Required.",
+    "outcome": "Required.",
+    "group": "Required.",
+    "decision": "Required, or --score, or --model.",
+}
+"""Options without which there is no audit."""
+
+
 def _option(default: T, text: str, **more: str | bool) -> T:
     """Return a field of `AuditRequest` with its help text; ``more``: see `Option`."""
     return field(default=default, metadata={"help": text, **more})
@@ -72,7 +109,7 @@ class AuditRequest:
     sep: str | None = _option(
         None, "What separates the values of a text file, such as ; or tab. Default: seen in its first line."
     )
-    decimal: str = _option(".", "Decimal sign of a text file: . or a comma.")
+    decimal: str = _option("point", "Decimal sign of a text file: point or comma.")
     encoding: str = _option("utf-8", "Encoding of a text file.")
     where: str | None = _option(
         None, "Condition on the rows to use, such as \"age >= 18 and state in ['NY', 'NJ']\"; other rows are counted."
@@ -183,7 +220,11 @@ class AuditRequest:
     profit: str | None = _option(
         None, "Column of what selecting the person earns: an alternative earns no less in total."
     )
-    learner: str = _option("auto", "Learner that determines the verdict, by name.")
+    learner: str = _option(
+        "auto",
+        "Learner that determines the verdict: auto, pooled-logit, pooled-boosting, logit-lasso, factored-logit, lasso, "
+        "forest, boosting, neural-net, factored-forest, factored-boosting, partially-linear or stack.",
+    )
     folds: int = _option(5, "Number of folds of the cross-fitting.")
     sequential: bool = _option(
         False, "Whether a fold learns only from the folds before it: less power, but proven for any learner."
@@ -232,6 +273,12 @@ class AuditRequest:
         for check in CHECKS:
             check(self)
         return self
+
+    @property
+    def lacks_roles(self) -> bool:
+        """Whether a table is named, but not all columns that an audit of it needs."""
+        algorithm = self.decision is not None or self.score is not None or bool(self.models)
+        return bool(self.data) and not (self.outcome and self.group and algorithm)
 
     def resolved(self) -> dict[str, Any]:
         """All settings as plain values, for the record and for `write_config`."""
@@ -287,7 +334,8 @@ class Option:
     """One option, read from a field of `AuditRequest`.
 
     ``flag`` is how the command line calls it; with ``split``, labels may be given there as one text separated by
-    commas; ``positional`` is an argument without a flag; of a list with ``alone``, a single text may be given.
+    commas; ``positional`` is an argument without a flag; of a list with ``alone``, a single text may be given. The help
+    has it under the heading ``panel``, and begins with ``required``.
     """
 
     name: str
@@ -298,11 +346,14 @@ class Option:
     split: bool
     positional: bool
     alone: bool
+    panel: str
+    required: str
 
 
 def options() -> tuple[Option, ...]:
     """Return all options of an audit, in the order of the fields of `AuditRequest`."""
     kinds, defaults = _kinds(), asdict(AuditRequest())
+    panels = {name: panel for panel, names in PANELS.items() for name in names}
     return tuple(
         Option(
             name=entry.name,
@@ -313,6 +364,8 @@ def options() -> tuple[Option, ...]:
             split=entry.metadata.get("split", False),
             positional=entry.metadata.get("positional", False),
             alone=entry.metadata.get("alone", False),
+            panel=panels[entry.name],
+            required=REQUIRED.get(entry.name, ""),
         )
         for entry in fields(AuditRequest)
     )

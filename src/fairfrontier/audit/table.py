@@ -239,7 +239,9 @@ def _read_text(data: io.BytesIO, name: str, form: TextFormat, packed: str | None
         ) from error
     for column in table.columns if form.decimal == "." else ():
         if is_text(table[column]) and table[column].dropna().astype(str).str.fullmatch(DECIMAL_COMMA).all():
-            how.append(f"{column} is read as text, and looks like numbers with decimal commas: then say --decimal ,")
+            how.append(
+                f"{column} is read as text, and looks like numbers with decimal commas: then say --decimal comma"
+            )
     return table
 
 

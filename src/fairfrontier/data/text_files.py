@@ -26,10 +26,11 @@ def read_separator(given: str) -> str:
 
 
 def read_decimal(given: str) -> str:
-    """Return the decimal sign: a point or a comma."""
-    if given not in (".", ","):
-        raise InputError("bad-option", f"--decimal must be . or a comma; got {given!r}.")
-    return given
+    """Return the decimal sign, given as it is or by its name."""
+    sign = {"point": ".", "comma": ","}.get(given, given)
+    if sign not in (".", ","):
+        raise InputError("bad-option", f"--decimal must be point or comma; got {given!r}.")
+    return sign
 
 
 def usual_separator(file: str | Path) -> str:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from ...errors import InputError, MissingDependencyError
 from ..messages import listed
-from ..text_files import TEXT, read_separator, seen_separator, usual_separator
+from ..text_files import TEXT, read_decimal, read_separator, seen_separator, usual_separator
 from .sources import PART_ROWS, Part, RowsInParts, column_names, naming, overlaps, reading
 
 PARQUET = (".parquet", ".pq")
@@ -43,7 +43,9 @@ def files_in_parts(
     if kinds == {"parquet"}:
         return _parquet(given, files, name)
     if kinds == {"text"}:
-        return CsvRows(tuple(files), name, encoding, None if sep is None else read_separator(sep), decimal)
+        return CsvRows(
+            tuple(files), name, encoding, None if sep is None else read_separator(sep), read_decimal(decimal)
+        )
     raise InputError(
         "bad-file",
         f"{name}: rows in parts are read from Parquet files ({', '.join(PARQUET)}) or CSV files ({', '.join(TEXT)}, "
