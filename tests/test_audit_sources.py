@@ -231,6 +231,9 @@ def test_several_thresholds_are_several_algorithms(folder):
     for threshold in (580, 600, 620):
         assert f"rating above {threshold}: {(TABLE['rating'] > threshold).mean():.1%}" in shown
     assert "different names" in refused("bad-decisions", folder / "people.csv", threshold=(580, 580.0))
+    twice = ["--group-threshold", "f=1", "--group-threshold", "f=2"]
+    repeated = CliRunner().invoke(app, ["audit", str(folder / "people.csv"), *words[:6], *twice])
+    assert "--group-threshold is given more than once for 'f'" in repeated.output
     unread = CliRunner().invoke(app, ["audit", str(folder / "people.csv"), *words[:-1], "high"])
     assert "--threshold must be a number; got 'high'." in unread.output
 

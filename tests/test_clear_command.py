@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from fairfrontier import cli
 from fairfrontier.audit.asking import ask_for_roles, command_of
 from fairfrontier.audit.request import PANELS, AuditRequest, options
-from fairfrontier.audit.suggestions import columns_at_a_glance, table_of_columns
+from fairfrontier.audit.suggestions import columns_at_a_glance, suggested, table_of_columns
 from fairfrontier.cli import app
 from fairfrontier.data.criteria import read_criteria
 from fairfrontier.learning.learners import PRESETS
@@ -100,6 +100,12 @@ def test_columns_at_a_glance():
 def test_names_suggest_a_role_only_if_values_suit():
     table = pd.DataFrame({"sex": range(30), "decision": range(30), "score": [0, 1] * 15, "outcome": list("abc") * 10})
     assert {c.role for c in columns_at_a_glance(table)} == {"left out: identifier", "covariate"}
+
+
+def test_of_several_columns_the_most_usual_name_is_suggested():
+    table = pd.DataFrame({"foreign": ["y", "n"] * 10, "sex": ["f", "m"] * 10, "race": ["b", "w"] * 10})
+    assert suggested(columns_at_a_glance(table), "group") == "sex"
+    assert suggested(columns_at_a_glance(table), "score") is None
 
 
 def test_the_command_columns(tmp_path):

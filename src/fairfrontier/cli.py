@@ -411,6 +411,9 @@ def _numbers(typed: Sequence[str], flag: str) -> tuple[float, ...]:
 
 def _named_numbers(typed: Sequence[str], flag: str) -> dict[str, float]:
     named = [_named(text, flag, "NUMBER") for text in typed]
+    twice = [name for j, (name, _) in enumerate(named) if name in [other for other, _ in named[:j]]]
+    if twice:
+        raise InputError("bad-option", f"{flag} is given more than once for {twice[0]!r}: give one number for each.")
     return {name: _number(text, flag) for name, text in named}
 
 

@@ -48,8 +48,10 @@ def columns_at_a_glance(table: pd.DataFrame) -> list[ColumnAtAGlance]:
 
 
 def suggested(columns: Sequence[ColumnAtAGlance], role: str) -> str | None:
-    """Return the first column that is suggested for a role."""
-    return next((column.name for column in columns if column.role == role), None)
+    """Return the column that is suggested for a role: of several the one whose name has the first word of `NAMES`."""
+    words = NAMES[role].split()
+    rank = {c.name: min(words.index(word) for word in _words(c.name) & set(words)) for c in columns if c.role == role}
+    return min(rank, key=lambda name: rank[name], default=None)
 
 
 def _at_a_glance(name: str, column: pd.Series) -> ColumnAtAGlance:
