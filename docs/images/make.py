@@ -13,7 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "tutorial.md"
-LARGEST = 150_000
+LARGEST = 200_000
 """Bytes a picture may have."""
 
 
