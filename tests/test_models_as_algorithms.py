@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClas
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from support.quick import QUICK
 
 from fairfrontier import FairFrontier, Thresholded
 from fairfrontier.errors import InputError
@@ -162,6 +163,26 @@ def test_arrays_by_position(ff):
     with pytest.raises(InputError, match="trained with 2 columns without names, and the rows have 3") as caught:
         ff.test_lda(forest)
     assert caught.value.code == "bad-model"
+
+
+def test_models_that_ask_for_the_group_are_told(ff):
+    class ByGroup:
+        def predict(self, X, *, sensitive_features):
+            return (X["age"] > np.where(sensitive_features == "w", 30, 50)).astype(int)
+
+    assert same(ff, ByGroup(), (X["age"] > np.where(GROUP == "w", 30, 50)).astype(int))
+    three = np.where(np.arange(N) < 20, "other", GROUP)
+    some = fitted(group=three, groups=("w", "m"))
+    assert same(some, ByGroup(), (X["age"] > np.where(GROUP == "w", 30, 50)).astype(int))
+
+
+@pytest.mark.parametrize("rules", ["group-blind", "group-aware"])
+def test_rules_of_ours_are_models(rules):
+    frontier = FairFrontier(n_folds=2, n_boot=99, random_state=1, rules=rules, **QUICK)
+    frontier.fit(X[["income", "age"]], Y, sensitive_features=GROUP)
+    rule = frontier.rule("utilitarian")
+    told = {"sensitive_features": GROUP} if rules == "group-aware" else {}
+    assert same(frontier, rule, rule.predict(X[["income", "age"]], **told))
 
 
 def test_pictures_and_reports_ask_a_model_once(ff):

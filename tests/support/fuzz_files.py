@@ -460,7 +460,7 @@ def add_settings(draft):
             ("exclude", ("b",)),
             ("learner", "logit-lasso"),
         ),
-        *(("features", ("a,b", "kind")), ("robustness", False)),
+        *(("features", ("a,b", "kind")), ("robustness", False), ("sample", 10**6)),
     )
     for name, value in (draft.one(fine) for _ in range(draft.one([1, 2]))):
         if name in ("features", "exclude") and {"features", "exclude"} & set(draft.settings):
@@ -494,6 +494,8 @@ def spoil_settings(draft):
         *(("capacity", 1.01), ("capacity", float("nan")), ("outcome", "absent"), ("group", "sxe"), ("outcome", "")),
         *(("group", draft.settings["outcome"]), ("positive", "absent"), ("groups", ("f",)), ("groups", ("f", "f"))),
         *(("groups", ("nobody", "f")), ("features", ("absent",)), ("features", ("a,,b",)), ("exclude", ("absent",))),
+        *(("sample", 0), ("sample", -1), ("where", "age >="), ("where", "__import__('os')"), ("where", "absent == 1")),
+        *(("sep", "::"), ("decimal", "x"), ("group_threshold", {"x": 1.0}), ("models", {"m": "absent.pkl"})),
         *(("weights", "absent"), ("clusters", "absent"), ("data", "absent.csv"), ("data", ""), ("data", ".")),
         *(
             ("data", "nul\0.csv"),

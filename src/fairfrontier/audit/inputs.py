@@ -144,7 +144,8 @@ def _selected_by_model(
     model: LoadedModel, used: pd.DataFrame, request: AuditRequest, group: GroupOfRows | None
 ) -> list[tuple[str, FloatArray]]:
     """Return the names and the decisions of a model, which decides by itself unless there are thresholds for it."""
-    rows = model.rows_of(used, request)
+    assert group is not None  # rows that are read in parts have no models
+    rows = model.rows_of(used, request, np.array(group.labels, dtype=object)[group.code])
     label = f"The model {model.name!r}"
     if request.score is None and (request.threshold or request.group_threshold):
         return _cut(model.name, model_scores(model.fitted, rows, label), request, group)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from ..arrays import AnyArray
 from ..data.columns import as_labels
 from ..data.messages import COMMAND_LINE
 from ..data.models import ModelRows, is_model
@@ -39,7 +40,7 @@ class LoadedModel:
         kinds = [self.fitted] if steps is None else [step for _, step in steps]
         return f"{self.name}: {', '.join(type(kind).__name__ for kind in kinds)} from {Path(self.file).name}"
 
-    def rows_of(self, used: pd.DataFrame, request: AuditRequest) -> ModelRows:
+    def rows_of(self, used: pd.DataFrame, request: AuditRequest, group: AnyArray) -> ModelRows:
         """Return what the model decides about: the columns of the rows in use, as they are in the file."""
         wanted = getattr(self.fitted, "feature_names_in_", None)
         if wanted is None:
@@ -54,7 +55,7 @@ class LoadedModel:
                 f"The model {self.name!r} was trained with {request.outcome!r} among its columns, the outcome. "
                 "Train it without the outcome, or give another column as --outcome.",
             )
-        return ModelRows(used, _class_called(self.fitted, request.positive), COMMAND_LINE)
+        return ModelRows(used, group, _class_called(self.fitted, request.positive), COMMAND_LINE)
 
 
 def _class_called(model: Any, positive: str | None) -> Any:

@@ -215,13 +215,14 @@ def _model_name(name: str) -> str:
 
 def rows_for_models(sample: Sample) -> ModelRows:
     """Return what models decide about: the covariates as they were given, of the rows in use."""
-    frame = nw.from_native(sample.given, eager_only=True, pass_through=True)
+    group = np.array([*sample.groups.labels, None], dtype=object)[sample.group]
+    frame, X = nw.from_native(sample.given, eager_only=True, pass_through=True), sample.X
     if isinstance(sample.given, pd.DataFrame):
-        return ModelRows(sample.given.iloc[sample.rows], sample.positive)
-    if isinstance(frame, nw.DataFrame):
+        X = sample.given.iloc[sample.rows]
+    elif isinstance(frame, nw.DataFrame):
         rows = frame[sample.rows]
-        return ModelRows(rows.to_native() if frame.implementation.is_polars() else rows.to_pandas(), sample.positive)
-    return ModelRows(sample.X, sample.positive)
+        X = rows.to_native() if frame.implementation.is_polars() else rows.to_pandas()
+    return ModelRows(X, group, sample.positive)
 
 
 def _pairs_of(risks: Mapping[str, ArrayLike]) -> FloatArray:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -53,10 +54,12 @@ class Thresholded:
 class ModelRows:
     """What models decide about: the columns of the rows, and the label of the outcome that counts as 1, if it has one.
 
-    ``X`` is a frame, an array (n, p), or None if there are none; ``interface`` is how messages write options.
+    ``X`` is a frame, an array (n, p), or None if there are none; ``group`` has the label of every row's group, for
+    models that ask for it; ``interface`` is how messages write options.
     """
 
     X: Any
+    group: AnyArray
     positive: Label | None = None
     interface: Interface = PYTHON
 
@@ -139,7 +142,7 @@ def _asked(model: Any, method: str, rows: ModelRows, name: str) -> Any:
         )
     X = columns_for(model, rows.X, name)
     try:
-        return getattr(model, method)(X)
+        return _answer(getattr(model, method), X, rows.group)
     except NotFittedError as error:
         raise InputError(
             "bad-model", f"{name}, a {type(model).__name__}, is not fitted: give what fit returns."
@@ -153,6 +156,22 @@ def _asked(model: Any, method: str, rows: ModelRows, name: str) -> Any:
             f"{name}, a {type(model).__name__}, cannot decide about these rows: {said}. It gets the columns under the "
             "names with which it was trained, for the rows in use only.",
         ) from error
+
+
+def _answer(method: Callable[..., Any], X: Any, group: AnyArray) -> Any:
+    """Return what a method of a model says, which is told the group of the rows if it cannot do without."""
+    try:
+        told = signature(method).parameters.get("sensitive_features")
+    except ValueError:  # of a compiled method
+        told = None
+    if told is not None and told.default is Parameter.empty:
+        return method(X, sensitive_features=group)
+    try:
+        return method(X)
+    except InputError as error:  # of a rule of ours that sees the group
+        if error.code != "missing-group":
+            raise
+        return method(X, sensitive_features=group)
 
 
 def columns_for(model: Any, X: Any, name: str) -> Any:
