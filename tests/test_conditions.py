@@ -16,6 +16,7 @@ PEOPLE = pd.DataFrame(
         "sex": ["F", "M", None, "F"],
         "home town": pd.Categorical(["A", "B", "A", None]),
         "member": [True, False, True, False],
+        "retired": [None, True, False, True],
         "since": pd.to_datetime(["2020-01-01", "2021-06-01", None, "2019-01-01"]),
         "place's": ["x", "`y`", "it's", '"'],
     }
@@ -58,6 +59,9 @@ def answers(text, table=PEOPLE):
         ("member", [1, 0, 1, 0]),
         ("not member and age > 20", [0, 0, 0, 1]),
         ("member == True", [1, 0, 1, 0]),
+        ("retired", [None, 1, 0, 1]),
+        ("not retired", [None, 0, 1, 0]),
+        ("retired != True and age > 20", [0, 0, 1, 0]),
         ("since >= '2020-01-01'", [1, 1, None, 0]),
     ],
 )

@@ -81,9 +81,10 @@ class Condition:
                 )
             case ast.Name():
                 column = self._column(node, table)
-                if not pd.api.types.is_bool_dtype(column.dtype):
+                if pd.api.types.infer_dtype(column.dropna()) != "boolean":
                     raise self._wrong(f"the column {column.name!r} is not of true and false: compare it with a value")
-                return _judged(column.notna().to_numpy(), column.fillna(False).to_numpy(dtype=bool))
+                present = column.notna().to_numpy()
+                return self._compared(ast.Eq(), column, True, present)
         raise self._wrong(f"{ast.unparse(node)!r} is not a condition")
 
     def _link(self, left: ast.expr, op: ast.cmpop, right: ast.expr, table: pd.DataFrame) -> Met:
@@ -137,9 +138,7 @@ class Condition:
         """Refuse a comparison of texts with numbers, which would be true of no row."""
         kind = pd.api.types.infer_dtype(column.dropna())
         is_text = isinstance(value, str)
-        of_text = kind in ("string", "categorical") or column.dtype.kind == "O"
-        if kind == "categorical":
-            of_text = column.cat.categories.dtype.kind not in "biuf"
+        of_text = kind == "string" or (kind == "categorical" and column.cat.categories.dtype.kind not in "biuf")
         if kind == "empty" or column.dtype.kind == "M":
             return
         if is_text != of_text and not kind.startswith("mixed"):
