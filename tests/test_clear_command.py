@@ -226,7 +226,7 @@ def test_on_a_terminal_roles_are_asked_for(tmp_path):
     process = subprocess.Popen(words, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True)
     os.close(theirs)
     dialogue = [("outcome", ""), ("counts as 1", "yes"), ("groups", ""), ("score", "")]
-    shown, stop = "", time.monotonic() + 60
+    shown, stop = "", time.monotonic() + 300
     for question, answer in dialogue:
         shown += _until(ours, rf"{question}[^\n]*: ", stop)
         os.write(ours, f"{answer}\n".encode())

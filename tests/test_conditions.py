@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfrontier.data.conditions import read_condition
@@ -79,12 +79,14 @@ TREES = st.recursive(
 )
 
 
+@settings(max_examples=30)
 @given(TREES, st.lists(st.tuples(*[st.sampled_from([-1.0, 0.0, 1.0])] * 2), min_size=1, max_size=5))
 def test_without_gaps_a_condition_is_what_python_makes_of_it(text, rows):
     table = pd.DataFrame(rows, columns=["a", "b"])
     assert answers(text, table) == [int(eval(text, {"a": a, "b": b})) for a, b in rows]
 
 
+@settings(max_examples=30)
 @given(TREES)
 def test_what_is_known_holds_whatever_the_missing_values_are(text):
     gaps = pd.DataFrame({"a": [1.0], "b": [np.nan]})
