@@ -206,7 +206,7 @@ def _cluster(address: str | None, jobs: int | None) -> Iterator[object | None]:
         return
     from joblib import cpu_count
 
-    from .cluster import connected
+    from .data.parts.cluster import connected
 
     with connected(address, int(cpu_count()) if jobs is None or jobs < 1 else jobs) as client:
         yield client

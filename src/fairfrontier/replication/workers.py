@@ -12,7 +12,7 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed
 from threadpoolctl import threadpool_limits
 
-from ..cluster import connected
+from ..data.parts.cluster import connected
 from ..errors import FairFrontierError, InputError
 from .store import Row, Store
 

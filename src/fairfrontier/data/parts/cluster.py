@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .errors import InputError, MissingDependencyError
+from ...errors import InputError, MissingDependencyError
 
 
 @contextmanager
