@@ -106,6 +106,23 @@ def test_counts_are_of_all_rows_where_the_plan_looks_at_some(folder, monkeypatch
         assert getattr(some.account, name) == getattr(whole.account, name), name
 
 
+def test_groups_that_are_not_chosen_are_not_judged_and_errors_count_people(tmp_path):
+    frame = TABLE.assign(**{"in use": TABLE["in use"].where(TABLE["group"] != "few", 7.0)})
+    write_parts(frame, tmp_path / "parquet", [N])
+    with pytest.raises(InputError, match="--decision 'in use'"):
+        open_plan(request_of(tmp_path))
+    chosen = open_plan(request_of(tmp_path, groups=("two", "one")))
+    assert chosen.parts.rates == open_plan(request_of(tmp_path, groups=("one", "two"))).parts.rates
+    kept = used()
+    assert chosen.parts.rates["in use"] == pytest.approx(kept["in use"].mean(), abs=1e-12)
+    merged = request_of(tmp_path, groups=("all", "two"), merge={"all": ("one", "few")})
+    with pytest.raises(InputError, match="--decision 'in use'"):
+        open_plan(merged)
+    n = int((frame["group"] == "one").sum())
+    with pytest.raises(InputError, match=rf"'one' \({n:,} rows\)"):
+        open_plan(request_of(tmp_path, groups=("one", "none")))
+
+
 @pytest.fixture(scope="module")
 def audit(folder, quickly):
     return run_audit(open_plan(request_of(folder, learn_rows=LEARNED)))

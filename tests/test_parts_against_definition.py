@@ -76,6 +76,15 @@ def test_the_sample_has_the_smallest_hashes_whatever_the_parts(size):
         assert sample.drawn().row.tolist() == expected
 
 
+def test_small_pieces_of_many_parts_are_put_together():
+    pieces = []
+    sample = RowSample(1000, np.random.SeedSequence(4), lambda parts: pieces.append(len(parts)) or join(parts))
+    for row in range(600):
+        sample.add(bare(np.array([row])))
+    assert sample.drawn().row.tolist() == list(range(600))
+    assert pieces == [256, 256, 2 + 600 - 512]
+
+
 def test_cells_are_counted_as_in_a_dictionary_whatever_the_parts():
     rng = np.random.default_rng(0)
     n = 400

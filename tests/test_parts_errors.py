@@ -10,7 +10,7 @@ from support.parts import fitted, people, write_parts
 
 from fairfrontier import FairFrontier, in_parts
 from fairfrontier.data.parts import rows as part_rows
-from fairfrontier.data.parts.sources import Part
+from fairfrontier.data.parts.sources import Part, rows_in_parts
 from fairfrontier.errors import InputError
 
 T = ["t_two", "t_one"]
@@ -101,6 +101,9 @@ def test_outcomes_groups_and_gaps_of_all_parts_together(frame, folder):
         ({"sample_weight": np.ones(400)}, "sample_weight must name columns, too"),
         ({"algorithms": {"a": [0, 1]}}, "algorithms must name columns, too"),
         ({"features": []}, "no column left to learn from"),
+        ({"features": ["x1", "y"]}, "features names 'y', which y names as the outcome"),
+        ({"features": ["group", "x1"]}, "features names 'group', which sensitive_features names as the group"),
+        ({"features": ["weight"], "sample_weight": "weight"}, "which sample_weight names as the sampling weight"),
         ({"categorical": ["group"]}, "categorical names 'group', which is no covariate"),
         ({"clusters": "code"}, "does not go with `clusters`"),
         ({"bias_correction": "regret", "jitter": 0.1}, "does not go with .*regret.* and jitter=0.1"),
@@ -180,6 +183,70 @@ def test_a_group_too_small_to_learn_from_is_named(frame):
     assert caught.value.code == "group-too-small"
 
 
+def test_only_groups_in_use_are_judged(frame):
+    others = np.arange(400) % 10 == 0
+    odd = frame.assign(
+        group=np.where(others, "other", frame["group"]),
+        y=np.where(others, 2, frame["y"]),
+        weight=np.where(others, 1e10, 1.0),
+    )
+    options = {"external_nuisance": T, "groups": ("two", "one"), "sample_weight": "weight"}
+    ff = fitted(odd, **options)
+    assert ff.sample_.left_out == {"other": 40}
+    account = part_rows.Account(judged=False)
+    roles = part_rows.read_roles(rows_in_parts(odd), "y", "group", sample_weight="weight", external_nuisance=T)
+    for name, rows in part_rows.read_rows(rows_in_parts(odd), roles, "keep"):
+        account.add(name, rows)
+    coding = account.coding(positive=None, binary=True, groups=("two", "one"), merge=None, missing="keep")
+    assert coding.largest_weight.tolist() == [1.0, 1.0]
+    assert sorted(zip(coding.seen_in.tolist(), coding.outcomes.tolist(), strict=True)) == [
+        (0, 0.0),
+        (0, 1.0),
+        (1, 0.0),
+        (1, 1.0),
+    ]
+    constant = odd.assign(y=np.where(others, frame["y"], 1))
+    with pytest.raises(InputError, match="y is 1 in all 360 rows") as caught:
+        fitted(constant, **options)
+    assert caught.value.code == "constant-outcome"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(part_rows, "MOST_OUTCOMES", 20)
+        many = odd.assign(y=np.where(others, np.arange(400), frame["y"]))
+        fitted(many, **options)
+        with pytest.raises(InputError, match="more than 20 different values"):
+            fitted(many, **options | {"groups": None})
+
+
+def test_limits_hold_for_all_parts_together(frame):
+    roles = part_rows.read_roles(rows_in_parts(frame), "y", "group", external_nuisance=T)
+
+    def account(rows):
+        found = part_rows.Account()
+        for name, part in part_rows.read_rows(rows_in_parts(rows), roles, "keep"):
+            found.add(name, part)
+        return found
+
+    first, second = (
+        frame.iloc[part].assign(y=np.arange(200) + start) for part, start in ((slice(200), 0), (slice(200, 400), 200))
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(part_rows, "MOST_OUTCOMES", 150)
+        with pytest.raises(InputError, match="more than 150 different values"):
+            account(first).merge(account(second))
+        patch.setattr(part_rows, "MOST_LABELS", 250)
+        first, second = (each.assign(y=1, group=each["y"].astype(str)) for each in (first, second))
+        with pytest.raises(InputError, match="more than 250 labels so far, such as '0'") as caught:
+            account(first).merge(account(second))
+        assert caught.value.code == "too-many-groups"
+        patch.setattr(part_rows, "MOST_PAIRS", 150)
+        with pytest.raises(InputError, match="more than 150 different pairs"):
+            account(first)
+    with pytest.raises(InputError, match="only one: 'a' \\(400 rows\\)"):
+        fitted(frame.assign(group="a"), external_nuisance=T)
+    with pytest.raises(InputError, match="y has values that cannot be told apart"):
+        fitted(frame.assign(y=pl.Series([[1]] * 400).to_list()), external_nuisance=T)
+
+
 class Generated:
     """Rows that nobody stores: every part is made when it is asked for."""
 
@@ -218,9 +285,12 @@ class Changing(Generated):
 
 
 @pytest.mark.filterwarnings("ignore::fairfrontier.errors.FairFrontierWarning")  # the predictions are noise
-@pytest.mark.parametrize("change", [lambda frame: frame[:-1], lambda frame: frame.with_columns(group=pl.lit("three"))])
-def test_rows_that_change_between_the_passes_are_refused(change):
-    with pytest.raises(InputError, match="changed while they were read") as caught:
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [(lambda frame: frame[:-1], "the generator"), (lambda frame: frame.with_columns(group=pl.lit("three")), "part 0")],
+)
+def test_rows_that_change_between_the_passes_are_refused(change, named):
+    with pytest.raises(InputError, match=f"The rows of {named} changed while they were read") as caught:
         fitted(Changing(change), external_nuisance=T)
     assert caught.value.code == "bad-file"
 

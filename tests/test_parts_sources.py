@@ -5,9 +5,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.parquet as pq
 import pytest
 from support.parts import people, sources, write_parts
 
+from fairfrontier import in_parts
+from fairfrontier.data.parts import files
 from fairfrontier.data.parts.sources import rows_in_parts
 from fairfrontier.errors import InputError
 
@@ -139,6 +142,62 @@ def test_files_of_other_kinds(tmp_path):
     empty = pyarrow.dataset.dataset([], schema=pa.schema([("x", pa.int64())]))
     with pytest.raises(InputError, match="has no parts"):
         rows_in_parts(empty)
+
+
+@pytest.fixture(scope="module")
+def row_groups(tmp_path_factory):
+    """A Parquet file of 20 row groups of 10,000 rows, and one of 50 rows behind it."""
+    folder = tmp_path_factory.mktemp("groups")
+    values = np.random.default_rng(0).random((200_050, 4))
+    table = pa.table({f"x{j}": values[:, j] for j in range(4)})
+    pq.write_table(table[:200_000], folder / "0.parquet", row_group_size=10_000, use_dictionary=False)
+    pq.write_table(table[200_000:], folder / "1.parquet")
+    return folder, values
+
+
+def test_memory_does_not_grow_with_a_parquet_file(row_groups):
+    folder, values = row_groups
+    rows, seen, before = rows_in_parts(folder), [], pa.total_allocated_bytes()
+    for part in rows.parts(["x0", "x1", "x2", "x3"]):
+        seen.append(pa.total_allocated_bytes() - before)
+        assert part.frame["x1"][0].as_py() == values[part.first, 1]
+    assert len(seen) == 21
+    assert max(seen) < 0.4 * values.nbytes
+
+
+def test_reading_begins_with_a_row_group_and_ends_where_it_is_told(row_groups, monkeypatch):
+    folder, _ = row_groups
+    rows = rows_in_parts(folder)
+    assert rows.starts == (*range(0, 200_001, 10_000),)
+    monkeypatch.setattr(files, "PART_ROWS", 1000)
+    before = [part.first for part in rows.parts(["x0"], 30_000, 40_500)]
+    assert before == list(range(30_000, 41_000, 1000))
+    read = []
+    monkeypatch.setattr(files, "reading", lambda name, frames: (read.append(name) or frame for frame in frames))
+    assert sum(part.frame.num_rows for part in rows.parts(["x0"], 199_000, 200_001)) == 1050
+    assert len(read) == 11  # of two row groups out of 21
+    read.clear()
+    assert sum(part.frame.num_rows for part in rows.parts(["x0"], 0, 1)) == 1000
+    assert len(read) == 1  # the row group is not read to its end
+
+
+def test_ranges_begin_with_blocks_and_are_not_many(monkeypatch):
+    assert in_parts.range_ends((0, 90, 100, 120, 350), 400, 100) == [0, 100, 200, 400]
+    assert in_parts.range_ends((0,), 400, 100) == [0, 400]
+    monkeypatch.setattr(in_parts, "MOST_RANGES", 4)
+    assert in_parts.range_ends(range(0, 1000, 10), 1010, 10) == [0, 260, 520, 780, 1010]
+
+
+def test_what_libraries_raise_about_a_source_is_named(frame):
+    filtered = pyarrow.dataset.dataset(pa.table({"x": [1, 2]})).filter(pyarrow.dataset.field("x") > 1)
+    with pytest.raises(InputError, match="the Arrow dataset cannot be read"):
+        rows_in_parts(filtered)
+    held = rows_in_parts(pyarrow.dataset.dataset(pa.table({"x": [1, 2]})))
+    assert held.starts is None  # it cannot be sent to workers
+    assert len(next(held.parts(["x"])).frame) == 2
+    twice = pd.DataFrame(np.zeros((3, 2)), columns=["a", "a"])
+    with pytest.raises(InputError, match=r"the frame cannot be read|columns of the same name"):
+        rows_in_parts(twice).columns  # noqa: B018
 
 
 def test_every_kind_of_source_has_the_same_rows(frame, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from fairfrontier.frontier.criteria import risk_rows
 from fairfrontier.frontier.fan import by_group
-from fairfrontier.frontier.rule_sums import BlockRows, Units, fix_rules, kinds_of, no_sums, sum_rows
+from fairfrontier.frontier.rule_sums import BlockRows, Units, fix_rules, kinds_of, no_sums, sum_rows, units_of
 from fairfrontier.frontier.rule_sums import standing_by_sums as standing_of_sums
 from fairfrontier.frontier.rule_sums import values_by_sums as values_of_sums
 from fairfrontier.frontier.rule_values import RuleValuer, slacks
@@ -13,7 +13,7 @@ from fairfrontier.frontier.standing import stand
 from fairfrontier.inference.fan import robust
 from fairfrontier.inference.fan.robust import ManyRows, choose_rules, fan_test, fan_test_by_sums
 
-UNITS = Units(8.0, 4.0, 4.0)
+UNITS = Units(*np.array([[8.0], [4.0], [4.0]]))  # the same for all groups
 
 
 def people(n=600, *, n_rep=3, n_groups=2, weighted=True, lottery=True, seed=0):
@@ -112,7 +112,7 @@ def test_sums_of_blocks_have_the_same_bits_in_any_order():
     blocks = [sum_rows(rules, rows.take(at), decisions[at], UNITS, 4) for at in np.split(np.arange(600), [50, 51, 400])]
     forward, apart = no_sums(rules, 4), (blocks[3] + blocks[0]) + (blocks[2] + blocks[1])
     for block in blocks:
-        forward = forward + block
+        forward.add(block)
     assert (forward.rules == apart.rules).all()
     assert (forward.standing == apart.standing).all()
     whole = sum_rows(rules, rows, decisions, UNITS, 4)
@@ -120,19 +120,40 @@ def test_sums_of_blocks_have_the_same_bits_in_any_order():
     assert np.allclose(*coarse, rtol=1e-12, atol=1e-6)
 
 
-def test_tiny_and_large_losses_are_summed_to_the_same_precision():
+def test_tiny_and_large_losses_of_groups_are_summed_to_the_same_precision():
     rows, decisions = people(n_rep=1)
-    small = rows._replace(base=1e-9 * rows.base, change=1e-9 * rows.change, t=1e-9 * rows.t)
-    units = Units(8.0, 4.0, 4.0)  # far larger than any loss, as where a few people have enormous ones
-    aims, memory = by_group(2), in_memory(small, 2)
-    rules = fix_rules(np.array([[-1.0, -0.4]]), shares_of(rows), memory, steps=False)
+    times = np.where(rows.group == 0, 1e-9, 1.0)  # one group has much less at stake, the other much less weight
+    small = rows._replace(base=times * rows.base, change=times * rows.change, t=rows.t * [1e-9, 1.0])
+    small = small._replace(weight=small.weight * np.where(rows.group == 0, 1.0, 1e-9))
+    units, aims, memory = units_of(kinds_of(small)), by_group(2), in_memory(small, 2)
+    rules = fix_rules(np.array([[-1e9, -0.4e-9]]), shares_of(small), memory, steps=False)
     sums = sum_rows(rules, small, decisions, units, 4)
     known = standing_of_sums(sums, units, kinds_of(small), aims, 1)
     standing = stand(memory, decisions, aims.widths, small.fold, kinds=aims.kinds)
-    found = values_of_sums(rules, sums, units, known, aims)
-    expected = RuleValuer(memory, standing)(rules.directions)
-    assert np.allclose(found.gain, expected.gain, rtol=1e-6)
-    assert np.allclose(found.covariance, expected.covariance, rtol=1e-2)
+    found, expected = values_of_sums(rules, sums, units, known, aims), RuleValuer(memory, standing)(rules.directions)
+    assert np.allclose(np.diag(known.covariance)[:2], np.diag(standing.covariance)[:2], rtol=1e-6, atol=0.0)
+    for name in ("gain", "covariance"):
+        ours, theirs = (getattr(each, name)[0] for each in (found, expected))
+        assert np.diag(np.atleast_2d(theirs)).all()
+        assert np.allclose(ours, theirs, rtol=1e-6, atol=0.0)
+
+
+def test_no_variance_is_too_small_by_rounding():
+    rows, decisions = people(n_rep=1)
+    times = np.where(np.arange(600) < 2, 1e12, 1.0)  # two people, whom the rule leaves alone, have enormous losses
+    few = rows._replace(base=times * rows.base, change=times * rows.change)
+    few = few._replace(t=np.where(np.arange(600)[:, None] < 2, np.where(decisions[:, None] > 0.5, 1.0, -1.0), rows.t))
+    units, aims, memory = units_of(kinds_of(few)), by_group(2), in_memory(few, 2)
+    rules = fix_rules(np.array([[-1.0, -0.4]]), shares_of(rows), memory, steps=False)
+    sums = sum_rows(rules, few, decisions, units, 4)
+    known = standing_of_sums(sums, units, kinds_of(few), aims, 1)
+    standing = stand(memory, decisions, aims.widths, few.fold, kinds=aims.kinds)
+    found, expected = (
+        np.diagonal(each.covariance[0])
+        for each in (values_of_sums(rules, sums, units, known, aims), RuleValuer(memory, standing)(rules.directions))
+    )
+    assert (found > 0.0).all()
+    assert (found >= 0.999 * expected).all()
 
 
 def test_some_of_many_people_choose_and_all_are_summed(monkeypatch):

@@ -43,6 +43,7 @@ from .frontier.cells import BINS, CellTable, add_cells, cell_scores, count_cells
 from .frontier.rule_sums import BlockRows, FixedRules, Kinds, RuleSums, Units, no_sums, sum_rows, units_of
 from .frontier.sets import sharp_points
 from .frontier.support import build_support_function
+from .inference.fan.forms import N_FOLDS
 from .inference.fan.robust import ChosenRules, fan_test_by_sums, rules_for
 from .learning.cross_fitting import Nuisance, cross_fit, external_nuisance, predict_rows
 from .learning.diagnostics import Diagnostics, diagnose
@@ -55,9 +56,8 @@ BLOCK = 2**16
 """Rows that are predicted together: those with numbers from k times this to (k + 1) times this."""
 MOST_CELLS = 5_000_000
 """Cells at most in which people are counted."""
-FOLDS_OUTSIDE = 5
-"""Folds by which widths are estimated where the predictions come from outside."""
-
+MOST_RANGES = 256
+"""Ranges at most into which the rows are split on a cluster: from each, a table of cells travels."""
 
 Range = tuple[int, int | None]
 """Rows from the first number to before the second, or to the end."""
@@ -99,7 +99,7 @@ class Task:
     @property
     def n_folds(self) -> int:
         """Number of folds."""
-        return FOLDS_OUTSIDE if self.roles.nuisance else self.how.n_folds
+        return N_FOLDS if self.roles.nuisance else self.how.n_folds
 
     @property
     def n_rep(self) -> int:
@@ -161,8 +161,7 @@ def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
     losses, models = row_losses(task.loss, sample.y), list[FittedLearner]()
     nuisance = _learned(task, sample, losses, drawn, models)
     possible = row_losses(task.loss, coding.outcomes)
-    heaviest = np.full(len(coding.outcomes), coding.largest_weight)
-    units = units_of(Kinds(heaviest, possible.l0, possible.dl, np.zeros(len(heaviest), dtype=np.intp)))
+    units = units_of(Kinds(coding.largest_weight[coding.seen_in], possible.l0, possible.dl, coding.seen_in))
     chosen = _chosen(task, sample, losses, nuisance, drawn, n_used=coding.n_used)
     counted = _second_pass(task, Counting(coding, models, units, tuple(each.rules for each in chosen)))
     table = counted.table
@@ -201,7 +200,7 @@ def learn_in_parts(task: Task) -> tuple[Fit, Coding]:
 
 def _plane(table: CellTable, losses: RowLosses, units: Units) -> Plane:
     """Return what rules attain in the plane of two groups' risks, by cells."""
-    function = build_support_function(cell_scores(table, losses.l0, losses.dl, length=units.change))
+    function = build_support_function(cell_scores(table, losses.l0, losses.dl, length=units.length))
     return Plane(function, None, sharp_points(function, None))
 
 
@@ -219,7 +218,7 @@ def _diagnosed(sample: Sample, nuisance: Nuisance) -> Diagnostics:
 
 def _first_pass(task: Task) -> tuple[PartRows, Coding]:
     """Draw the rows that are learned from, and find out about groups and outcomes."""
-    reading, account = task.reading, Account()
+    reading, account = task.reading, Account(judged=task.reading.groups is None)
     if reading.missing not in ("keep", "raise", "drop"):
         raise InputError("bad-option", f'missing must be "keep", "raise" or "drop"; got {reading.missing!r}.')
     drawn = RowSample(task.learn_rows, task.row_seeds[0], join)
@@ -248,14 +247,15 @@ def _first_pass(task: Task) -> tuple[PartRows, Coding]:
         )
     sample = drawn.drawn()
     assert sample is not None  # there are complete rows, so some are drawn
-    return coding.coded(sample), coding
+    return coding.coded(sample, task.source.name), coding
 
 
 def _draw(task: Task, span: Range, progress: Report | None) -> tuple[Account, PartRows | None]:
     """Draw from a range of the rows, and say which groups and outcomes it has."""
     n_used = getattr(task.source, "n_used", task.source.n_rows)
-    account, drawn = Account(), RowSample(task.learn_rows, task.row_seeds[0], join, n_used)
-    for name, rows in _told(task, span, progress, task.source.n_rows):
+    account = Account(judged=task.reading.groups is None)
+    drawn = RowSample(task.learn_rows, task.row_seeds[0], join, n_used)
+    for name, rows in _read(task, span, progress, task.source.n_rows):
         with in_part(name):
             account.add(name, rows)
         drawn.add(rows)
@@ -295,9 +295,7 @@ def over_ranges(task: OverRows, work: Callable[..., T], progress: Report | None,
         return
     assert task.source.starts is not None
     n_rows = int(task.source.n_rows or 0)
-    ends = np.unique(
-        [min(-(-start // task.block) * task.block, n_rows) for start in (*task.source.starts, n_rows)]
-    ).tolist()
+    ends = range_ends(task.source.starts, n_rows, task.block)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")  # models are sent once
         # as the result of a task and not scattered: a cluster makes it again if the worker that has it dies
@@ -321,6 +319,16 @@ def over_ranges(task: OverRows, work: Callable[..., T], progress: Report | None,
         task.client.cancel([told, *waiting])
 
 
+def range_ends(starts: Sequence[int], n_rows: int, block: int) -> list[int]:
+    """Return where ranges of the rows begin and end: with blocks, where reading can begin; at most `MOST_RANGES`."""
+    ends = np.unique([min(-(-start // block) * block, n_rows) for start in (*starts, n_rows)]).tolist()
+    least, kept = n_rows // MOST_RANGES, ends[:1]
+    for end in ends[1:]:
+        if end - kept[-1] >= least:
+            kept.append(end)
+    return [*kept, n_rows] if kept[-1] < n_rows else kept
+
+
 def _same(told: tuple[Any, ...]) -> tuple[Any, ...]:
     """Hand on what all ranges need."""
     return told
@@ -332,7 +340,7 @@ def _on_worker(work: Callable[..., T], told: tuple[Any, ...], span: Range) -> T:
     return work(task, span, None, *shared)
 
 
-def _told(task: Task, span: Range, progress: Report | None, n_rows: int | None) -> Iterator[tuple[str, PartRows]]:
+def _read(task: Task, span: Range, progress: Report | None, n_rows: int | None) -> Iterator[tuple[str, PartRows]]:
     """Yield the parts, and tell how many rows were read, and how fast."""
     start, done = time.perf_counter(), 0
     for name, rows in read_rows(task.source, task.roles, task.reading.missing, *span):
@@ -402,8 +410,8 @@ def _second_pass(task: Task, counting: Counting) -> Counts:
 
 def _count(task: Task, span: Range, progress: Report | None, counting: Counting) -> Counts:
     """Predict and count a range of the rows."""
-    told = _told(task, span, progress, counting.coding.n_rows)
-    blocks = _blocks((counting.coding.coded(rows) for _, rows in told), task.block)
+    read = _read(task, span, progress, counting.coding.n_rows)
+    blocks = _blocks((counting.coding.coded(rows, name) for name, rows in read), task.block)
     return _sum((_count_block(task, rows, counting) for rows in blocks), task, counting)
 
 
@@ -414,7 +422,7 @@ def _count_block(task: Task, rows: PartRows, counting: Counting) -> Counts:
     t = rows.nuisance[None] if task.roles.nuisance else _predictions(task, rows, folds, counting.models, n_groups)
     # with more than two groups there is no plane, and directions are not counted
     pairs = t[0] if n_groups == 2 else np.zeros((len(rows.row), 2))
-    table = count_cells(pairs, rows.group, rows.y, rows.weight, rows.decisions, length=counting.units.change)
+    table = count_cells(pairs, rows.group, rows.y, rows.weight, rows.decisions, length=counting.units.length)
     own = BlockRows(t, rows.weight, losses.l0, losses.dl, rows.group, folds[0])
     every = zip(counting.rules, rows.decisions.T, strict=True)
     return Counts(table, tuple(sum_rows(rules, own, a, counting.units, task.n_folds) for rules, a in every))
@@ -428,7 +436,8 @@ def _sum(found: Iterator[Counts], task: Task, counting: Counting) -> Counts:
     waiting, most = 0, 2**20
     for counts in found:
         held.append(counts.table)
-        sums = [one + other for one, other in zip(sums, counts.sums, strict=True)]
+        for one, other in zip(sums, counts.sums, strict=True):
+            one.add(other)
         waiting += len(counts.table)
         if waiting > most:
             held = [add_cells(held)]

@@ -148,7 +148,8 @@ def rows_by_group(table: pd.DataFrame, request: AuditRequest, people: IntArray |
     for positions in outside.values():
         compared[positions] = False
     code = np.full(len(table), -1, dtype=np.intp)
-    code[compared], labels = read_groups(column.values[compared], chosen, name=name, interface=COMMAND_LINE)
+    own = None if people is None else people[compared]
+    code[compared], labels = read_groups(column.values[compared], chosen, name=name, interface=COMMAND_LINE, people=own)
     groups = tuple(str(label) for label in labels)
     n = np.ones(len(table), dtype=np.intp) if people is None else people
     missing = int(n[column.missing].sum())

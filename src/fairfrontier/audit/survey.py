@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import AnyArray, BoolArray, IntArray
-from ..data.grouping import CROSS
+from ..data.grouping import CROSS, REST
 from ..data.parts.drawing import RowSample
 from ..data.parts.rows import frames_of, in_part
 from ..data.parts.sources import RowsInParts
@@ -123,7 +123,8 @@ class _Kinds:
         lines = [np.bincount(codes, minlength=n)]
         lines += [np.bincount(codes[table[c].isna().to_numpy()], minlength=n) for c in task.roles.candidates]
         roles = [table[column].isna().to_numpy() for column in task.roles.by_column]
-        complete = np.flatnonzero(~np.logical_or.reduce(roles))
+        compared = _compared(labels, first, task.request)
+        complete = np.flatnonzero(~np.logical_or.reduce(roles) & compared[codes])
         used = algorithms_of(table.iloc[complete], task.request, row[complete]) if len(complete) else {}
         self.algorithms = self.algorithms or list(used)
         lines += [np.bincount(codes[complete], a, n).astype(np.intp) for a in used.values()]
@@ -161,6 +162,16 @@ class _Kinds:
             f"Rows are of more than {MOST_KINDS:,} kinds by group and missing values ({listed}). Name a column of few "
             "groups by --group, or keep rows with missing covariates by --missing keep.",
         )
+
+
+def _compared(labels: Sequence[tuple[IntArray, list[str]]], first: IntArray, request: AuditRequest) -> BoolArray:
+    """Whether kinds of rows, with these ``first`` rows, may be of groups compared; not if others are chosen."""
+    merged = [old for new in request.groups for old in request.merge.get(new, ())]
+    if not request.groups or REST in merged:
+        return np.ones(len(first), dtype=bool)
+    known = {*request.groups, *merged}
+    names = [CROSS.join(texts[each[at]] if each[at] >= 0 else "" for each, texts in labels) for at in first]
+    return np.array([name in known for name in names], dtype=bool)
 
 
 def take_survey(task: SurveyTask, heard: Heard | None = None) -> Survey:

@@ -176,13 +176,15 @@ def read_groups(
     *,
     name: str = "sensitive_features",
     interface: Interface = PYTHON,
+    people: IntArray | None = None,
 ) -> tuple[IntArray, tuple[Label, ...]]:
     """Code the groups of the rows, and their labels: those ``chosen``, or all of them sorted, the last one first.
 
-    ``name`` is how messages call the column, ``interface`` how they write the option that chooses groups.
+    ``name`` is how messages call the column, ``interface`` how they write the option that chooses groups; each row
+    may stand for several ``people``.
     """
     codes, labels = label_codes(values, name, "unknown-group")
-    counts = dict(zip(labels, np.bincount(codes, minlength=len(labels)).tolist(), strict=True))
+    counts = dict(zip(labels, np.bincount(codes, people, len(labels)).astype(np.intp).tolist(), strict=True))
     if chosen is not None:
         check_choice(chosen, interface.name("groups"))
     if len(labels) < 2:

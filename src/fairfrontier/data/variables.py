@@ -35,6 +35,7 @@ def read_outcome(
     positive: Label | None = None,
     binary: bool = False,
     interface: Interface = PYTHON,
+    people: int | None = None,
 ) -> FloatArray:
     """Return outcomes as numbers, of which there are at least two different ones.
 
@@ -50,6 +51,8 @@ def read_outcome(
         Whether the loss needs an outcome coded 0/1.
     interface : Interface
         How messages write options.
+    people : int, optional
+        How many rows have these outcomes; default one for each.
 
     Returns
     -------
@@ -62,7 +65,7 @@ def read_outcome(
     if np.all(y == y[0]):
         raise InputError(
             "constant-outcome",
-            f"{name} is {plain_label(values[0])!r} in all {y.size} rows, so there is nothing to predict. "
+            f"{name} is {plain_label(values[0])!r} in all {people or y.size} rows, so there is nothing to predict. "
             "Check that it is the right column, and how rows were filtered.",
         )
     return y

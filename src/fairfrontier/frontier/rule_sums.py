@@ -25,6 +25,8 @@ from .standing import Standing, estimate_widths, extremes_of, fold_means, rare_r
 
 STEPS_OF_UNIT = 2.0**30
 """Sums of blocks are rounded to this share of their unit, and what is left over to the same share of that."""
+LOST = 2.0**-50
+"""Share of their unit that sums of squares may lose by rounding: as much is added, so no variance is too small."""
 GAIN, SQUARE, WITH_SHARE, WITH_LOSS, DISAGREEMENT, CHANGED, STAKE, TAKEN, GIVEN = range(9)
 """Columns of the sums of a rule: see `RuleSums`."""
 
@@ -55,23 +57,28 @@ def fix_rules(directions: FloatArray, shares: FloatArray, rows: CriteriaRows, *,
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Powers of two, none of which is exceeded: of a weight, of a loss, and of a loss difference."""
+    """Powers of two (J,) that no one in a group exceeds: of a weight, of a loss, and of a loss difference."""
 
-    weight: float
-    loss: float
-    change: float
+    weight: FloatArray
+    loss: FloatArray
+    change: FloatArray
+
+    @property
+    def length(self) -> float:
+        """The largest unit of a loss difference."""
+        return float(self.change.max())
 
     @property
     def of_standing(self) -> FloatArray:
-        """Units (6,) of the columns of ``standing`` in `RuleSums`."""
+        """Units (J, 6) of the columns of ``standing`` in `RuleSums`."""
         w, v = self.weight, self.loss
-        return np.array([w, w * v, w * w, w * w * v, w * w * v * v, w * max(v, self.change)])
+        return np.stack([w, w * v, w * w, w * w * v, w * w * v * v, w * np.maximum(v, self.change)], axis=-1)
 
     @property
     def of_rules(self) -> FloatArray:
-        """Units (9,) of the columns of ``rules`` in `RuleSums`."""
+        """Units (J, 9) of the columns of ``rules`` in `RuleSums`."""
         w, v, x = self.weight, self.loss, self.weight * self.change
-        return np.array([x, x * x, x * w, x * w * v, x * x, w, x, x * w, x * w])
+        return np.stack([x, x * x, x * w, x * w * v, x * x, w, x, x * w, x * w], axis=-1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,11 +153,16 @@ class RuleSums:
         """Return the sums over the rows of both."""
         return RuleSums(self.standing + other.standing, self.rules + other.rules)
 
-    def group_shares(self) -> FloatArray:
+    def group_shares(self, units: Units) -> FloatArray:
         """Return the shares (J,) of the groups, by weight."""
-        weights = _numbers(self.standing[:, :, :1], np.ones(1)).sum(axis=(0, 2))
+        weights = _numbers(self.standing, units.of_standing)[..., 0].sum(axis=0)
         shares: FloatArray = weights / weights.sum()
         return shares
+
+    def add(self, other: RuleSums) -> None:
+        """Add the sums over other rows in place."""
+        np.add(self.standing, other.standing, out=self.standing)
+        np.add(self.rules, other.rules, out=self.rules)
 
 
 def no_sums(rules: FixedRules, n_folds: int) -> RuleSums:
@@ -179,7 +191,7 @@ def sum_rows(rules: FixedRules, rows: BlockRows, decisions: FloatArray, units: U
 
 
 def _in_units(sums: FloatArray, unit: FloatArray) -> IntArray:
-    """Return sums (..., C) in units (C,) as two integers each, the second one for what the first one leaves over."""
+    """Return sums (..., J, C) in units (J, C) as two integers each, the second for what the first leaves over."""
     exact = sums / unit * STEPS_OF_UNIT
     coarse = np.rint(exact)
     fine = np.rint((exact - coarse) * STEPS_OF_UNIT)
@@ -187,7 +199,7 @@ def _in_units(sums: FloatArray, unit: FloatArray) -> IntArray:
 
 
 def _numbers(sums: IntArray, unit: FloatArray) -> FloatArray:
-    """Return the sums (..., C) as numbers."""
+    """Return the sums (..., J, C) as numbers."""
     found: FloatArray = (sums[..., 0] + sums[..., 1] / STEPS_OF_UNIT) / STEPS_OF_UNIT * unit
     return found
 
@@ -214,15 +226,19 @@ def kinds_of(rows: BlockRows) -> Kinds:
 
 
 def units_of(kinds: Kinds) -> Units:
-    """Return the powers of two next above the largest weight, loss and loss difference."""
-    largest = kinds.weight.max(), np.abs([kinds.base, kinds.base + kinds.change]).max(), np.abs(kinds.change).max()
-    return Units(*(float(np.ldexp(1.0, int(np.frexp(each)[1]))) for each in largest))
+    """Return the powers of two next above the largest weight, loss and loss difference of each group."""
+    losses = np.abs([kinds.base, kinds.base + kinds.change]).max(axis=0)
+    largest = np.zeros((3, int(kinds.group.max()) + 1))
+    for own, each in zip(largest, (kinds.weight, losses, np.abs(kinds.change)), strict=True):
+        np.maximum.at(own, kinds.group, each)
+    return Units(*np.ldexp(1.0, np.frexp(largest)[1]))
 
 
 def standing_by_sums(sums: RuleSums, units: Units, kinds: Kinds, aims: Aims, n_rep: int) -> Standing:
     """Return where the algorithm stands, as `stand` does; what is kept of rows one by one is empty."""
     by_fold = _numbers(sums.standing, units.of_standing)
     weights, lost, squares, crossed, losses_squared, sizes = np.moveaxis(by_fold, -1, 0)
+    losses_squared = losses_squared + LOST * units.of_standing[:, 4]
     total = weights.sum(axis=0)
     criteria = lost.sum(axis=0) / total
     means = fold_means(lost / total, weights / total, weights.sum(axis=1) / total.sum())
@@ -288,7 +304,11 @@ def values_by_sums(rules: FixedRules, sums: RuleSums, units: Units, standing: St
     criteria, every = standing.theta[:n], found.sum(axis=1)
     gain, share = every[..., GAIN] / total, every[..., WITH_SHARE] / total**2
     # sum of (x - gain o)^2 with o the share of a person
-    own = every[..., SQUARE] / total**2 - 2.0 * gain * share + gain**2 * squares.sum(axis=0) / total**2
+    own = (
+        (every[..., SQUARE] + LOST * units.of_rules[:, SQUARE]) / total**2
+        - 2.0 * gain * share
+        + gain**2 * squares.sum(axis=0) / total**2
+    )
     means = fold_means(lost / total, weights / total, weights.sum(axis=1) / total.sum())
     slopes = estimate_widths(means, aims.widths)[1]
     scaled, m = _scaled(slopes, weights / total), np.nan_to_num(means.own)

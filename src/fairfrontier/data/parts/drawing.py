@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ...arrays import IntArray
 
 HashArray = NDArray[np.uint64]
+MOST_PIECES = 256
+"""Pieces of parts that are kept apart at most: a piece of a few rows takes much more memory than they do."""
 
 
 def row_hash(seed: np.random.SeedSequence, row: IntArray) -> HashArray:
@@ -64,6 +66,7 @@ class RowSample(Generic[R]):
     ) -> None:
         self.size, self.seed, self.join = size, seed, join
         self._kept: list[R] = []
+        self._new: list[R] = []
         self._n, self._bound = 0, np.uint64(2**64 - 1)
         # ten standard deviations more than the size
         share = 1.0 if not n_rows else (size + 10.0 * np.sqrt(size)) / n_rows
@@ -74,20 +77,22 @@ class RowSample(Generic[R]):
         """Let rows go by."""
         own = np.flatnonzero(row_hash(self.seed, rows.row) <= self._bound)
         if len(own):
-            self._kept.append(rows.take(own))
+            self._new.append(rows.take(own))
             self._n += len(own)
+        if len(self._new) >= MOST_PIECES:
+            self._kept, self._new = [*self._kept, self.join(self._new)], []
         if self._n > 2 * self.size:
-            self._kept = [self._smallest()]
+            self._kept, self._new = [self._smallest()], []
             self._n = len(self._kept[0].row)
             self._bound = row_hash(self.seed, self._kept[0].row).max()
 
     def drawn(self) -> R | None:
         """Return the sample, in the order of the row numbers; None if there are no rows."""
-        if not self._kept:
+        if not self._kept and not self._new:
             return None
         found = self._smallest()
         return found.take(np.argsort(found.row))
 
     def _smallest(self) -> R:
-        every = self.join(self._kept)
+        every = self.join([*self._kept, *self._new])
         return every.take(np.argsort(row_hash(self.seed, every.row))[: self.size])

@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,10 @@ def _parquet(given: Sequence[str | os.PathLike[str]], files: list[str], name: st
 class ArrowRows:
     """An Arrow dataset, such as Parquet files: its fragments are read in batches, all with one schema.
 
+    Parquet files are read by row groups, so that no more of them is in memory; reading can begin with any of these.
+    ``firsts`` has the numbers of the first rows of the fragments. Fragments in memory cannot be sent to workers, so
+    of these reading begins with the first row.
+
     ``schema`` has the types that hold the values of all parts: integers in some and decimal numbers in others are
     decimal numbers. Parts with other columns, or types that have nothing in common, are refused by name.
     """
@@ -127,7 +132,8 @@ class ArrowRows:
     name: str
     schema: Any = field(init=False)
     n_rows: int | None = field(init=False)
-    starts: tuple[int, ...] = field(init=False)
+    starts: tuple[int, ...] | None = field(init=False)
+    firsts: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         import pyarrow as pa
@@ -135,20 +141,25 @@ class ArrowRows:
         partitioning = getattr(self.dataset, "partitioning", None)
         from_paths = set() if partitioning is None else set(partitioning.schema.names)
         own = pa.schema([one for one in self.dataset.schema if one.name in from_paths])
-        schema, n_rows, starts = None, 0, []
+        schema, n_rows, stored = None, 0, True
+        starts: list[int] = []
+        firsts: list[int] = []
         for name, fragment in self._fragments():
             with naming(name):
-                found, rows = fragment.physical_schema, fragment.count_rows()
+                found, sizes = fragment.physical_schema, [size for _, size in _pieces(fragment)]
             column_names(found.names, name)
             schema = found if schema is None else _with_schema(schema, found, name)
-            starts.append(n_rows)
-            n_rows += rows
+            stored = stored and bool(getattr(fragment, "path", None))
+            firsts.append(n_rows)
+            starts += [n_rows + before for before in accumulate([0, *sizes[:-1]])]
+            n_rows += sum(sizes)
         if schema is None:
             raise InputError("empty-data", f"{self.name} has no parts. Check the path.")
         new = [one for one in own if one.name not in schema.names]
         object.__setattr__(self, "schema", pa.schema([*schema, *new]))
         object.__setattr__(self, "n_rows", n_rows)
-        object.__setattr__(self, "starts", tuple(starts))
+        object.__setattr__(self, "starts", tuple(starts) if stored else None)
+        object.__setattr__(self, "firsts", tuple(firsts))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -158,23 +169,44 @@ class ArrowRows:
 
     def parts(self, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Iterator[Part]:
         """Yield batches of the fragments, one fragment after the other."""
+        ends = (*self.firsts[1:], self.n_rows)
+        for (name, fragment), first, end in zip(self._fragments(), self.firsts, ends, strict=True):
+            if overlaps(first, end, start, stop):
+                yield from self._parts_of(name, fragment, list(columns), first, (start, stop))
+
+    def _parts_of(
+        self, name: str, fragment: Any, columns: list[str], first: int, span: tuple[int, int | None]
+    ) -> Iterator[Part]:
+        """Yield batches of the rows in ``span``, of a fragment whose first row has the number ``first``."""
         import pyarrow as pa
 
-        ends = (*self.starts[1:], self.n_rows)
-        for (name, fragment), first, end in zip(self._fragments(), self.starts, ends, strict=True):
-            if not overlaps(first, end, start, stop):
+        options = {"columns": columns, "batch_size": PART_ROWS, "batch_readahead": 1}
+        with naming(name):
+            pieces = _pieces(fragment)
+        at, stop = first, span[1]
+        for piece, size in pieces:
+            if not overlaps(at, at + size, *span):
+                at += size
                 continue
-            options = {"columns": list(columns), "batch_size": PART_ROWS, "batch_readahead": 1}
-            batches = (batch for one in (fragment,) for batch in one.to_batches(self.schema, **options))
-            at = first
-            for batch in reading(name, batches):
-                if overlaps(at, at + batch.num_rows, start, stop):
+            for batch in reading(name, iter(piece.to_batches(self.schema, **options))):
+                if overlaps(at, at + batch.num_rows, *span):
                     yield Part(name, pa.Table.from_batches([batch]), at)
                 at += batch.num_rows
+                if stop is not None and at >= stop:
+                    return  # what is left of the piece would be read for nothing
 
     def _fragments(self) -> Iterator[tuple[str, Any]]:
-        for k, fragment in enumerate(self.dataset.get_fragments()):
+        with naming(self.name):
+            fragments = enumerate(self.dataset.get_fragments())
+        for k, fragment in fragments:
             yield getattr(fragment, "path", None) or f"fragment {k} of {self.name}", fragment
+
+
+def _pieces(fragment: Any) -> list[tuple[Any, int]]:
+    """Return the row groups of a fragment of Parquet, or the fragment, and how many rows each has."""
+    if not hasattr(fragment, "split_by_row_group"):
+        return [(fragment, fragment.count_rows())]
+    return [(piece, sum(each.num_rows for each in piece.row_groups)) for piece in fragment.split_by_row_group()]
 
 
 def _with_schema(schema: Any, other: Any, name: str) -> Any:

@@ -17,13 +17,17 @@ from ..checks import check_probabilities
 from ..columns import label_text
 from ..grouping import CROSS, Merge, merge_labels, read_group_column, refuse_blanks, refuse_odd_labels, same_names
 from ..groups import outside_groups, read_groups
-from ..messages import shown
-from ..reading import LARGEST, Column, Label, label_codes, read_column, read_covariates, to_float
+from ..messages import listed, shown
+from ..reading import LARGEST, Column, Label, label_codes, plain_label, read_column, read_covariates, to_float
 from ..variables import ADVICE, check_names, read_outcome, weight_numbers
 from .sources import RowsInParts, check_named
 
 MOST_OUTCOMES = 10_000
-"""Different outcomes at most: people are counted together if they have the same one."""
+"""Different outcomes of a group at most: people are counted together if they have the same one."""
+MOST_LABELS = 10_000
+"""Labels of groups at most."""
+MOST_PAIRS = 1_000_000
+"""Different outcomes at most, those of each label counted for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ def read_roles(
         "features": _names(features),
     }
     _check_roles(given, source.columns)
+    _check_features(given)
     used = {name for names in given.values() for name in names}
     others = () if external_nuisance is not None else tuple(name for name in source.columns if name not in used)
     roles = Roles(
@@ -94,6 +99,23 @@ def _check_roles(given: Mapping[str, tuple[Any, ...]], known: Sequence[str]) -> 
         check_named(names, known, what)
     if not given["sensitive_features"]:
         raise InputError("bad-option", "sensitive_features must name the column of the groups, or several columns.")
+
+
+def _check_features(given: Mapping[str, tuple[Any, ...]]) -> None:
+    """Refuse covariates that are what is to be predicted, or that a rule must not see."""
+    advice = {
+        "y": "the outcome, which is to be predicted",
+        "sensitive_features": "the group, which rules do not see here (those of a frame do with rules='group-aware')",
+        "sample_weight": "the sampling weight",
+        "external_nuisance": "a prediction made elsewhere",
+    }
+    for what, said in advice.items():
+        both = [name for name in given["features"] if name in given[what]]
+        if both:
+            raise InputError(
+                "bad-features",
+                f"features names {shown(both[0])}, which {what} names as {said}. Leave it out of features.",
+            )
 
 
 def _names(given: Any) -> tuple[Any, ...]:
@@ -274,17 +296,19 @@ class Coding:
     positive : label or None
         The outcome that is 1.
     outcomes : array
-        All different outcomes, as numbers.
+        Different outcomes of each group, one group after the other, as numbers.
     classes : array
-        All different outcomes, as they are in the data.
+        The same, as they are in the data.
+    seen_in : integer array
+        Codes of the groups that have them.
     dropped, left_out : mappings label -> int
         Rows with missing values, and rows of groups that are left out.
     merged : mapping label -> mapping label -> int
         Rows of labels that were put together.
     n_rows : int
         Rows in the data.
-    largest_weight : float
-        The largest sampling weight.
+    largest_weight : array (G,)
+        The largest sampling weight of each group.
     """
 
     labels: tuple[Label, ...]
@@ -292,23 +316,24 @@ class Coding:
     positive: Label | None
     outcomes: FloatArray
     classes: AnyArray
+    seen_in: IntArray
     dropped: Mapping[Label, int]
     left_out: Mapping[Label, int]
     merged: Mapping[Label, Mapping[Label, int]]
     n_rows: int
-    largest_weight: float
+    largest_weight: FloatArray
 
     @property
     def n_used(self) -> int:
         """Number of rows that are used."""
         return self.n_rows - sum(self.dropped.values()) - sum(self.left_out.values())
 
-    def coded(self, rows: PartRows) -> PartRows:
-        """Return the rows that are used, with groups and outcomes as numbers."""
+    def coded(self, rows: PartRows, name: str) -> PartRows:
+        """Return the rows that are used, with groups and outcomes as numbers; ``name`` is how messages call them."""
         kept = rows.take(np.flatnonzero(rows.complete))
         codes, labels = label_codes(kept.group, "sensitive_features", "unknown-group")
         if any(label not in self.code_of for label in labels):
-            raise rows_changed("the data")
+            raise rows_changed(name)
         group = np.array([self.code_of[label] for label in labels], dtype=np.intp)[codes]
         used = np.flatnonzero(group >= 0)
         if len(used) < len(group):
@@ -330,15 +355,19 @@ def rows_changed(source: str) -> InputError:
 
 
 class Account:
-    """What is found out about groups and outcome while all parts go by."""
+    """What is found out about groups and outcome while all parts go by.
 
-    def __init__(self) -> None:
+    Outcomes and weights are kept by label, as only those of groups in use matter. With ``judged`` all are in use.
+    """
+
+    def __init__(self, *, judged: bool = True) -> None:
+        self.judged = judged
         self.n_rows, self.no_group = 0, 0
         self.complete: dict[Label, int] = {}
         self.incomplete: dict[Label, int] = {}
-        self.outcomes: dict[Any, None] = {}
+        self.outcomes: dict[Label, dict[Any, None]] = {}
+        self.largest_weight: dict[Label, float] = {}
         self.first_gap = ""
-        self.largest_weight = 0.0
 
     def add(self, name: str, rows: PartRows) -> None:
         """Count the rows of a part."""
@@ -350,13 +379,47 @@ class Account:
             for label, count in zip(labels, np.bincount(codes, minlength=len(labels)).tolist(), strict=True):
                 counts[label] = counts.get(label, 0) + count
         self.first_gap = self.first_gap or (name if not rows.complete.all() else "")
-        self.largest_weight = max(self.largest_weight, float(rows.weight.max(initial=0.0)))
-        self.outcomes |= dict.fromkeys(pd.unique(rows.y[rows.complete]).tolist())
-        if len(self.outcomes) > MOST_OUTCOMES:
+        self._see(rows.group[rows.complete], rows.y[rows.complete], rows.weight[rows.complete])
+        self._refuse_many()
+
+    def _see(self, group: AnyArray, y: AnyArray, weight: FloatArray) -> None:
+        """Take over the outcomes and the largest weight of every label among complete rows."""
+        codes, labels = pd.factorize(group)
+        try:
+            of_outcome, values = pd.factorize(y)
+        except TypeError as error:
+            raise InputError(
+                "outcome-not-binary", f"y has values that cannot be told apart: {error}. Give one value for each row."
+            ) from error
+        largest = np.zeros(len(labels))
+        np.maximum.at(largest, codes, weight)
+        label, outcome = np.divmod(np.unique(codes * len(values) + of_outcome), max(len(values), 1))
+        new = [values[outcome[label == j]].tolist() for j in range(len(labels))]
+        for j, one in enumerate(map(plain_label, labels)):
+            self._take_over(one, dict.fromkeys(new[j]), float(largest[j]))
+
+    def _take_over(self, label: Label, outcomes: dict[Any, None], largest_weight: float) -> None:
+        """Remember outcomes and the largest weight of a label; of too many outcomes, only that they are too many."""
+        known = self.outcomes.setdefault(label, {})
+        if len(known) <= MOST_OUTCOMES:
+            known |= outcomes
+        self.largest_weight[label] = max(self.largest_weight.get(label, 0.0), largest_weight)
+        if self.judged:
+            _refuse_many_outcomes(known)
+
+    def _refuse_many(self) -> None:
+        n = len(self.complete.keys() | self.incomplete.keys())
+        if n > MOST_LABELS:
+            raise InputError(
+                "too-many-groups",
+                f"sensitive_features has more than {MOST_LABELS:,} labels so far, such as "
+                f"{listed(list(self.complete or self.incomplete)[:3])}. Name a column of few groups.",
+            )
+        if sum(map(len, self.outcomes.values())) > MOST_PAIRS:
             raise InputError(
                 "rows-needed",
-                f"y has more than {MOST_OUTCOMES:,} different values so far. Rows that are read in parts are "
-                "counted by outcome: round it, or give the rows as a frame in memory with y as a column.",
+                f"There are more than {MOST_PAIRS:,} different pairs of a label and an outcome so far. Rows that are "
+                "read in parts are counted by them: name a column of few groups, or round y.",
             )
 
     def merge(self, other: Account) -> None:
@@ -366,9 +429,10 @@ class Account:
         for own, new in ((self.complete, other.complete), (self.incomplete, other.incomplete)):
             for label, count in new.items():
                 own[label] = own.get(label, 0) + count
-        self.outcomes |= other.outcomes
         self.first_gap = self.first_gap or other.first_gap
-        self.largest_weight = max(self.largest_weight, other.largest_weight)
+        for label, outcomes in other.outcomes.items():
+            self._take_over(label, outcomes, other.largest_weight[label])
+        self._refuse_many()
 
     def coding(
         self,
@@ -393,13 +457,16 @@ class Account:
             refuse_odd_labels(new, "sensitive_features", np.array([rows_of[label] for label in found]))
         outside = {label for positions in outside_groups(new, groups).values() for label in column.values[positions]}
         used = [j for j, label in enumerate(found) if label not in outside and label in self.complete]
-        codes, labels = read_groups(new.values[used], groups)
+        people = np.array([self.complete[found[j]] for j in used], dtype=np.intp)
+        codes, labels = read_groups(new.values[used], groups, people=people)
         code_of = dict.fromkeys(found, -1) | {found[j]: int(code) for j, code in zip(used, codes, strict=True)}
         renamed = dict(zip(found, new.values.tolist(), strict=True))
         dropped, left_out = self._not_used(renamed, outside)
         self._refuse_gaps(dropped, missing)
-        classes = _objects(list(self.outcomes))
-        outcomes = read_outcome(classes, positive=positive, binary=binary)
+        classes, seen_in, weights = self._of_groups(
+            {found[j]: int(c) for j, c in zip(used, codes, strict=True)}, labels
+        )
+        outcomes = read_outcome(classes, positive=positive, binary=binary, people=int(people.sum()))
         counted = {label: {old: rows_of[old] for old in each} for label, each in merged.items()}
         return Coding(
             labels,
@@ -407,12 +474,26 @@ class Account:
             positive,
             outcomes,
             classes,
+            seen_in,
             dropped,
             left_out,
             counted,
             self.n_rows,
-            self.largest_weight,
+            weights,
         )
+
+    def _of_groups(
+        self, code_of: Mapping[Label, int], labels: Sequence[Label]
+    ) -> tuple[AnyArray, IntArray, FloatArray]:
+        """Return the outcomes of groups in use, the codes of these groups, and their largest weights."""
+        known: list[dict[Any, None]] = [{} for _ in labels]
+        weights = np.zeros(len(labels))
+        for label, code in code_of.items():
+            known[code] |= self.outcomes[label]
+            weights[code] = max(weights[code], self.largest_weight[label])
+            _refuse_many_outcomes(known[code])
+        classes = _objects([value for each in known for value in each])
+        return classes, np.repeat(np.arange(len(labels)), [len(each) for each in known]), weights
 
     def _labels(self, crossed: int) -> list[Label]:
         """Return all labels, those of complete rows first; refuse rows without any, and cells with the same name."""
@@ -446,6 +527,15 @@ class Account:
                 f"{', '.join(f'{shown(label)}: {count:,}' for label, count in dropped.items())}), the first in "
                 f'{self.first_gap}. Fill them in, or pass missing="drop" to leave these rows out.',
             )
+
+
+def _refuse_many_outcomes(outcomes: Mapping[Any, None]) -> None:
+    if len(outcomes) > MOST_OUTCOMES:
+        raise InputError(
+            "rows-needed",
+            f"y has more than {MOST_OUTCOMES:,} different values so far. Rows that are read in parts are "
+            "counted by outcome: round it, or give the rows as a frame in memory with y as a column.",
+        )
 
 
 def _objects(values: list[Any]) -> AnyArray:

@@ -88,7 +88,8 @@ class FrameRows:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of all columns."""
-        return column_names(nw.from_native(self.frame, eager_only=True).columns, self.name)
+        with naming(self.name):
+            return column_names(nw.from_native(self.frame, eager_only=True).columns, self.name)
 
     @property
     def n_rows(self) -> int | None:

@@ -74,7 +74,7 @@ def _test_of(cells: Cells, weakest: Weakest, share_changed: float | None) -> Rul
         share_changed=share_changed,
         criteria=standing.theta[:n],
         widths=standing.theta[n:],
-        width_errors=np.sqrt(np.diag(standing.covariance)[n:]),
+        width_errors=np.sqrt(np.maximum(np.diag(standing.covariance)[n:], 0.0)),
         n_rules=len(cells.values),
         n_cells=len(cells.rules),
         loss=cells.loss,
@@ -155,7 +155,7 @@ def fan_test_by_sums(chosen: ChosenRules, sums: RuleSums, units: Units, kinds: K
     if not cells.steps:
         return _test_of(cells, weakest, None)
     rule = int(np.flatnonzero((values.directions == weakest.rule).all(axis=1))[0])
-    shares = sums.group_shares()
+    shares = sums.group_shares(units)
     return _test_of(cells, weakest, float(shares @ values.changed[rule, :, 0]))
 
 
@@ -175,5 +175,5 @@ class ManyRows:
         units, sums = units_of(kinds), no_sums(chosen.rules, n_folds)
         for start in range(0, n, BLOCK):
             block = slice(start, start + BLOCK)
-            sums += sum_rows(chosen.rules, rows.take(block), decisions[block], units, n_folds)
+            sums.add(sum_rows(chosen.rules, rows.take(block), decisions[block], units, n_folds))
         return fan_test_by_sums(chosen, sums, units, kinds, len(rows.t))
