@@ -10,6 +10,8 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
 import pytest
 from support.parts import FEATURES, fitted, people, sources
 
@@ -422,13 +424,20 @@ def same_cells(one, other):
     return all(alike) and one.nuisance_ == other.nuisance_ and one.diagnostics_ == other.diagnostics_
 
 
-def test_ranges_of_the_rows_on_workers_give_the_same_bits(by_source, folder):
+def test_ranges_of_the_rows_on_workers_give_the_same_bits(by_source, folder, frame, tmp_path):
     distributed = pytest.importorskip("distributed")
     with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
         ff = learned(folder["folder"], client=client)
         with pytest.raises(InputError, match="decisions of 'x1'"):
             fitted(folder["folder"], algorithms=["x1"], features=["x2"], client=client)
+        frame.to_parquet(tmp_path / "one.parquet", index=False, row_group_size=190)
+        options = {"external_nuisance": ["t_two", "t_one"]}
+        assert len(kinds.rows_in_parts(tmp_path / "one.parquet").starts) == 6
+        shared = fitted(tmp_path / "one.parquet", client=client, **options)
+        with pytest.raises(InputError, match="not of the Arrow dataset"):
+            fitted(pyarrow.dataset.dataset(pa.Table.from_pandas(frame)), client=client, **options)
     assert same_cells(by_source[0]["frame"], ff)
+    assert same_cells(by_source[1]["frame"], shared)
 
 
 def die_once(frame, flag):

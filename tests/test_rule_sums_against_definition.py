@@ -110,9 +110,13 @@ def test_sums_of_blocks_have_the_same_bits_in_any_order():
     rows, decisions = people(n_rep=2)
     rules = fix_rules(np.random.default_rng(2).normal(size=(5, 2)), shares_of(rows), in_memory(rows, 2), steps=True)
     blocks = [sum_rows(rules, rows.take(at), decisions[at], UNITS, 4) for at in np.split(np.arange(600), [50, 51, 400])]
-    forward, apart = no_sums(rules, 4), (blocks[3] + blocks[0]) + (blocks[2] + blocks[1])
+    forward, apart, late = (no_sums(rules, 4) for _ in range(3))
     for block in blocks:
         forward.add(block)
+    for sums, first, second in ((apart, 3, 0), (late, 2, 1)):
+        sums.add(blocks[first])
+        sums.add(blocks[second])
+    apart.add(late)
     assert (forward.rules == apart.rules).all()
     assert (forward.standing == apart.standing).all()
     whole = sum_rows(rules, rows, decisions, UNITS, 4)

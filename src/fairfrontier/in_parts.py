@@ -48,7 +48,7 @@ from .inference.fan.robust import ChosenRules, fan_test_by_sums, rules_for
 from .learning.cross_fitting import Nuisance, cross_fit, external_nuisance, predict_rows
 from .learning.diagnostics import Diagnostics, diagnose
 from .learning.learners import FittedLearner, Learner, child_seeds
-from .progress import Report, pace, progress_bar
+from .progress import Report, pace, progress_bar, with_pace
 
 LEARN_ROWS = 1_000_000
 """Rows that are learned from unless their number is said."""
@@ -341,13 +341,9 @@ def _on_worker(work: Callable[..., T], told: tuple[Any, ...], span: Range) -> T:
 
 
 def _read(task: Task, span: Range, progress: Report | None, n_rows: int | None) -> Iterator[tuple[str, PartRows]]:
-    """Yield the parts, and tell how many rows were read, and how fast."""
-    start, done = time.perf_counter(), 0
-    for name, rows in read_rows(task.source, task.roles, task.reading.missing, *span):
-        yield name, rows
-        done += len(rows.row)
-        if progress is not None:
-            progress(done, n_rows or done, pace(start, done, n_rows))
+    """Yield the parts, and report how many rows were read."""
+    read = read_rows(task.source, task.roles, task.reading.missing, *span)
+    return with_pace(read, lambda part: len(part[1].row), progress, n_rows)
 
 
 def _learning_sample(task: Task, drawn: PartRows, coding: Coding) -> Sample:

@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+P = TypeVar("P")
 Report = Callable[[int, int, str], None]
 Heard = Callable[[str], None]
 """Receives progress messages."""
@@ -83,3 +85,13 @@ def progress_bar(title: str, *, show: bool, lines: bool = False) -> Iterator[Rep
                 bar.console.print(f"{title} ({done + 1} of {total}): {text}", highlight=False)
 
         yield report
+
+
+def with_pace(parts: Iterator[P], size: Callable[[P], int], progress: Report | None, n_rows: int | None) -> Iterator[P]:
+    """Yield parts of rows, and report after each how many rows were dealt with, and how fast."""
+    start, done = time.perf_counter(), 0
+    for part in parts:
+        yield part
+        done += size(part)
+        if progress is not None:
+            progress(done, n_rows or done, pace(start, done, n_rows))

@@ -7,7 +7,6 @@ place of the rows.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,7 +21,7 @@ from ..data.parts.rows import frames_of, in_part
 from ..data.parts.sources import RowsInParts
 from ..errors import InputError
 from ..in_parts import BLOCK, Range, over_ranges
-from ..progress import Heard, Report, in_words, now_and_then, pace
+from ..progress import Heard, Report, in_words, now_and_then, with_pace
 from .inputs import algorithms_of
 from .request import AuditRequest
 from .roles import Roles
@@ -204,14 +203,11 @@ def take_survey(task: SurveyTask, heard: Heard | None = None) -> Survey:
 def _look(task: SurveyTask, span: Range, progress: Report | None) -> tuple[_Kinds, TableRows | None]:
     """Look at a range of the rows."""
     kinds, drawn = _Kinds(), RowSample(PLAN_ROWS, _seed(task), _join, task.source.n_rows)
-    start, done = time.perf_counter(), 0
-    for name, row, table in tables_of(task.source, task.columns, span):
+    tables = tables_of(task.source, task.columns, span)
+    for name, row, table in with_pace(tables, lambda part: len(part[1]), progress, task.source.n_rows):
         with in_part(name):
             kinds.add(table, row, task)
         drawn.add(TableRows(row, table))
-        done += len(row)
-        if progress is not None:
-            progress(done, task.source.n_rows or done, pace(start, done, task.source.n_rows))
     return kinds, drawn.drawn()
 
 

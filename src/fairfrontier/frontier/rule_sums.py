@@ -149,10 +149,6 @@ class RuleSums:
     standing: IntArray
     rules: IntArray
 
-    def __add__(self, other: RuleSums) -> RuleSums:
-        """Return the sums over the rows of both."""
-        return RuleSums(self.standing + other.standing, self.rules + other.rules)
-
     def group_shares(self, units: Units) -> FloatArray:
         """Return the shares (J,) of the groups, by weight."""
         weights = _numbers(self.standing, units.of_standing)[..., 0].sum(axis=0)
