@@ -75,7 +75,7 @@ def test_the_terminal_and_the_report_say_it_under_the_verdict(name, request):
         assert f"{run['learner']}, seed {run['seed']}: {CHIPS[run['verdict']]}, p-value {run['p_value']:.3f}" in said[1]
     assert f"lie on both sides of the level {LEVEL:g}." in said[2]
     assert said[-1] == algorithm["other_runs"]["next_step"]
-    (ban,) = [line for line in lines if line.startswith("Ban of the group")]
+    (ban,) = [line for line in lines if line.startswith("What a ban of the group adds")]
     point = next(point for point in done.record["ban"]["points"] if point["name"] == "population")
     assert all(f"{cost:+.4f} ({low:+.4f}" in ban for cost, low in zip(point["cost"], point["low"], strict=True))
     assert ban.endswith(done.record["ban"]["remarks"][0])

@@ -204,7 +204,7 @@ def test_files_are_read_in_parts_above_a_number_of_rows(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"capacity": 0.2}, "do not go with --capacity: leave it out, or .* --read whole"),
+        ({"capacity": 0.2}, "cannot be combined with --capacity: leave it out, or .* --read whole"),
         ({"sequential": True}, "--sequential"),
         ({"clusters": "code"}, "--clusters"),
         ({"rules": "group-aware"}, "--rules group-aware"),
@@ -231,7 +231,7 @@ def test_decisions_that_see_the_group_are_told_of_and_compared_with_rules_that_d
     plan = open_plan(request_of(folder, data=str(write_parts(changed, tmp_path / "p", [N])), exclude=()))
     told = plan.compared_with()
     assert told[0].startswith("Decisions of in use depend on the group")
-    assert told[-1].endswith("because those that do cannot be had with rows that are read in parts")
+    assert told[-1].endswith("because those that do cannot be combined with rows that are read in parts")
     assert plan.rules == "group-blind"
 
 

@@ -633,7 +633,7 @@ def test_declared_columns_must_be_covariates_and_of_one_kind():
     assert "Did you mean 'age'?" in code_of(people(), categorical=("agee",))[1]
     assert code_of(people(), categorical=("age",), numeric=("age",))[0] == "bad-option"
     assert "not among the covariates" in code_of(people(), numeric=("ill",))[1]
-    assert "are no numbers, the first is 'x'" in code_of(people(town=["x", "y"] * (N // 2)), numeric=("town",))[1]
+    assert "are not numbers, the first is 'x'" in code_of(people(town=["x", "y"] * (N // 2)), numeric=("town",))[1]
     assert code_of(people(), missing="raise")[0] == "bad-option"
 
 

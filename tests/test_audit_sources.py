@@ -88,7 +88,7 @@ def test_a_separator_may_be_given(tmp_path):
     assert "a;b" in plan(tmp_path / "people.csv", sep="~").columns
     (tmp_path / "both.csv").write_text("a;b|c\n1;2|3\n")
     assert "Say which: --sep." in refused("bad-file", tmp_path / "both.csv")
-    assert "--sep must be one sign" in refused("bad-option", tmp_path / "both.csv", sep="::")
+    assert "--sep must be one character" in refused("bad-option", tmp_path / "both.csv", sep="::")
 
 
 def test_decimal_commas(tmp_path):
@@ -186,7 +186,7 @@ def test_a_condition_is_counted_in_plan_and_positions(folder):
     assert f"Not used    {gaps} rows: --where age >= 30: a value is missing" in found.lines()
     assert found.lines()[-1] == f"Rows used   {N - young - gaps} of {N}"
     assert found.inputs.X["age"].tolist() == table["age"][table["age"] >= 30].tolist()
-    assert "No row of gaps.csv fulfils" in refused("empty-data", folder / "gaps.csv", where="age > 100")
+    assert "No row of gaps.csv meets" in refused("empty-data", folder / "gaps.csv", where="age > 100")
     assert "cannot be read" in refused("bad-option", folder / "gaps.csv", where="age > ")
 
 
@@ -214,7 +214,7 @@ def test_a_sample_is_drawn_by_the_seed_and_reported(folder):
 
 def test_rows_in_parts_are_all_used(folder):
     for settings in ({"where": "age > 30"}, {"sample": 100}, {"group_threshold": {"f": 1, "m": 2}, "threshold": ()}):
-        assert "read in parts do not go with --" in refused(
+        assert "read in parts cannot be combined with --" in refused(
             "bad-option", folder / "people.csv", read="parts", **settings
         )
 
@@ -320,7 +320,7 @@ class Malicious:
 def test_no_model_is_loaded_unless_it_is_trusted(folder):
     joblib.dump(Malicious(folder / "left behind"), folder / "bad.joblib")
     words = refused("bad-option", **with_model(folder, "bad.joblib", trust_model=False))
-    assert "runs code that is in it. If you trust its author, say so by --trust-model" in words
+    assert "runs code that is in it. If you trust its author, add --trust-model" in words
     assert not (folder / "left behind").exists()
 
 

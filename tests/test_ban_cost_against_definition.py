@@ -351,7 +351,7 @@ def test_a_summary_makes_no_second_fit_unless_asked(ff, three):
     outside = FairFrontier(**OPTIONS).fit(X, y, sensitive_features=group, external_nuisance=ff.nuisance_.predictions[0])
     assert "from predictions supplied from outside: fit with a learner" in outside.summary()
     blind = three[0]
-    assert "The test of group skew is one of two groups: see `pair`." in blind.summary()
+    assert "The test of group skew compares two groups: see `pair`." in blind.summary()
     assert blind.cost_of_ban().in_brief()[2] in blind.summary()
     assert "Left out as asked: `cost_of_ban()`" in blind.summary(ban=False)
 

@@ -469,7 +469,7 @@ def test_lattices_reach_far_enough_when_risks_are_small_beside_the_draws(h, spac
 
 GOOD = [[0.3, 0.4], [0.2, 0.5]]
 BAD_CALLS = {
-    "different lengths": (GOOD, GOOD[:1], {}, "bad-risks", "equally many points, got 2 and 1"),
+    "different lengths": (GOOD, GOOD[:1], {}, "bad-risks", "the same number of points, got 2 and 1"),
     "missing in R": ([[0.3, NAN], [0.2, 0.5]], GOOD, {}, "bad-risks", "finite"),
     "missing in B": (GOOD, [[0.3, 0.4], [NAN, 0.5]], {}, "bad-risks", "finite"),
     "infinite": (GOOD, [[0.3, INF], [0.2, 0.5]], {}, "bad-risks", "finite"),

@@ -162,7 +162,7 @@ def test_cells_are_refused_where_rows_are_drawn_together():
     x, y, group, t, _ = people(400, 0)
     for more, options in (({"clusters": np.arange(400) // 2}, {}), ({}, {"bias_correction": "regret"})):
         ff = FairFrontier(compress=True, learner="factored-logit", n_rep=1, random_state=0, **options)
-        with pytest.raises(InputError, match="compress=True does not go with"):
+        with pytest.raises(InputError, match="compress=True cannot be combined with"):
             ff.fit(x, y, sensitive_features=group, **more)
     with pytest.raises(InputError, match="n_rep=3"):
         FairFrontier(compress=True, learner="factored-logit", random_state=0).fit(x, y, sensitive_features=group)

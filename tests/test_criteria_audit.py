@@ -131,8 +131,8 @@ def test_contradictory_options_are_refused(table):
         asked(cost_false_positive=2.0, cost_false_negative=1.0, loss="squared"),
     )
     refused("bad-loss", "non-negative", asked(cost_false_positive=-2.0, cost_false_negative=1.0))
-    refused("bad-option", "do not go with --sequential", asked(accuracy="overall", capacity=0.2))
-    refused("bad-option", "do not go with --rules group-aware", asked(accuracy="overall", rules="group-aware"))
+    refused("bad-option", "cannot be combined with --sequential", asked(accuracy="overall", capacity=0.2))
+    refused("bad-option", "cannot be combined with --rules group-aware", asked(accuracy="overall", rules="group-aware"))
     refused("bad-option", "--fairness must be one of", asked(fairness="parity"))
     refused("bad-option", "--keep-tolerance says how exactly", asked(keep_tolerance=0.1))
     refused("bad-features", "no column 'nothing'", asked(profit="nothing"))

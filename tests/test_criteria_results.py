@@ -193,7 +193,7 @@ def test_a_score_that_ignores_the_groups_has_an_alternative():
         assert "evidence, not a legal finding" in text
         best = ff.test_lda((X["good"] > 0).astype(int))
         assert best.verdict == "no-evidence", fairness
-        assert "can hardly be told from" in best.summary()
+        assert "can hardly be distinguished from" in best.summary()
 
 
 def test_the_question_in_words():

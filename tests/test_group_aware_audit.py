@@ -196,11 +196,11 @@ def test_what_is_asked_for_decides():
     common = planned(table, decision="common", exclude=("optimised", "thresholds"))
     assert common.rules == "group-blind"
     (line,) = [line for line in common.lines() if line.startswith("Rules")]
-    assert line.endswith("rules that do not see the group; if yours does, say --rules group-aware")
+    assert line.endswith("rules that do not see the group; if yours does, use --rules group-aware")
     other = planned(table, decision="thresholds", fairness="selection-rate", **seen)
     assert other.compared_with()[-1].endswith(
-        "rules that do not see the group (--rules auto), because those that do cannot be had with another question "
-        "than risks by group"
+        "rules that do not see the group (--rules auto), because those that do cannot be combined with another "
+        "question than risks by group"
     )
     alike = planned(table.assign(common=1), decision="common", **seen)
     assert any("common selects everybody (100%), so that it makes no difference" in line for line in alike.lines())

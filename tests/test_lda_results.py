@@ -412,7 +412,7 @@ def test_summary_says_what_is_shown_and_what_is_not(big):
             witness=replace(tests["coin"].witness, errors=np.ones(6)),
         ),
     )
-    assert "not yet confirmed" in unconfirmed.summary()
+    assert "not confirmed" in unconfirmed.summary()
     frame = tests.to_frame()
     assert list(frame.index) == list(decisions)
     assert frame.loc["coin", "verdict"] == "lda-shown"

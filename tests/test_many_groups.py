@@ -720,7 +720,7 @@ def test_a_fit_of_three_groups_sums_up_what_it_can(three):
 
 def test_the_summary_says_which_rows_were_left_out():
     ff = learned(options={"groups": ("east", "centre")})
-    assert f"; left out as of other groups: {sum(G3 == 'north')} (north: {sum(G3 == 'north')})" in ff.summary()
+    assert f"; left out, of other groups: {sum(G3 == 'north')} (north: {sum(G3 == 'north')})" in ff.summary()
     assert "left out" not in learned(2).summary()
 
 

@@ -212,7 +212,10 @@ def test_each_verdict_has_its_own_words(record, read):
     assert "1 \u00d7 alternative shown" in read.text
     assert "This shows neither an alternative nor its absence." in read.text
     feasible = record.algorithms[2].lda.feasibility_p_value
-    assert read.text.count(f"; that of risks so far outside the set, if they were attainable, is {feasible:.3f})") == 1
+    assert (
+        read.text.count(f"; the chance of risks this far outside the set, if they were attainable, is {feasible:.3f})")
+        == 1
+    )
 
 
 def test_a_page_without_an_alternative_claims_none(record):
@@ -268,11 +271,11 @@ def test_every_setting_has_a_name_for_people(read):
 
 def test_limits_on_the_rules_are_told_and_named_as_a_reason(record, read):
     assert "Bounds." not in read.text
-    assert "because of the limits set on them" not in read.text
+    assert "ruled out by the limits set on the rules" not in read.text
     for limit, box in (({"bounded": True}, "Bounds."), ({"capacity": 0.2}, "Capacity.")):
         text = Reader(render(changed(record, "settings", **limit))).text
         assert text.count(box) == 1
-        assert text.count("because of the limits set on them") == 1  # of the three algorithms one is not comparable
+        assert text.count("ruled out by the limits set on the rules") == 1  # of the three algorithms one is not comparable
 
 
 def test_nothing_is_vouched_for_behind_predictions_from_outside(record, read):

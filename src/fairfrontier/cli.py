@@ -108,7 +108,7 @@ def audit(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="TOML file of these settings; options given on the command line win.", rich_help_panel=OUTPUT
+            help="TOML file of these settings; options on the command line override it.", rich_help_panel=OUTPUT
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Directory to write the audit to.", rich_help_panel=OUTPUT)] = Path("audit"),
@@ -125,7 +125,7 @@ def audit(
     pdf: Annotated[
         bool,
         typer.Option(
-            "--pdf", help="Print the report to report.pdf, too; needs chromium or Chrome.", rich_help_panel=OUTPUT
+            "--pdf", help="Also print the report to report.pdf; needs chromium or Chrome.", rich_help_panel=OUTPUT
         ),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and stop.", rich_help_panel=OUTPUT)] = False,
@@ -134,7 +134,7 @@ def audit(
 ) -> None:
     """Audit a decision algorithm for less discriminatory alternatives.
 
-    On a terminal, roles of columns that are not given are asked for, one by one.
+    On a terminal, it asks one by one for the roles of columns that are not given.
 
     Exit codes: 0 done, 2 bad input, 130 interrupted, 143 terminated. With --fail-on: 3 an alternative is shown (lda),
     4 an algorithm is not comparable (not-comparable), 5 other runs come to another verdict (disagreement).
@@ -178,13 +178,13 @@ def _asked(console: Console, request: AuditRequest, out: Path) -> AuditRequest:
 @app.command()
 def columns(
     file: Annotated[list[str], typer.Argument(help="Table, as for audit; several with the same columns.")],
-    sep: Annotated[str | None, typer.Option(help="What separates the values of a text file.")] = None,
+    sep: Annotated[str | None, typer.Option(help="Separator of the values of a text file.")] = None,
     decimal: Annotated[str, typer.Option(help="Decimal sign of a text file: point or comma.")] = "point",
     encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8",
 ) -> None:
     """List the columns of a table: kind, missing and distinct values, and a suggested role.
 
-    Suggestions follow from names and values; audit uses only what it is told.
+    Suggestions come from names and values; audit uses only the roles that you give it.
     """
     console = _console()
     with _exit_codes(console):
@@ -230,11 +230,11 @@ def _plan(request: AuditRequest, client: object | None) -> AuditPlan:
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Directory to write the audit to.")] = Path("demo-output"),
-    rows: Annotated[int, typer.Option(help="Number of patients of the generated hospital.")] = 20_000,
+    rows: Annotated[int, typer.Option(help="Number of patients of the made-up hospital.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Seed of the patients and of all random numbers.")] = 1,
     jobs: Annotated[int, typer.Option(help="Number of parallel jobs; -1 for all cores.")] = -1,
 ) -> None:
-    """Audit two scores of a generated hospital, and leave a report to open in a browser."""
+    """Audit two scores of a made-up hospital, and write a report to open in a browser."""
     console = _console()
     with _exit_codes(console):
         from .audit.demo import DEMO_STORY, demo_plan, demo_truth
@@ -303,7 +303,7 @@ def replicate(
     draws: Annotated[int, typer.Option(help="Number of bootstrap draws.")] = 1000,
     rows: Annotated[int, typer.Option(help="Number of patients of the look-alike.")] = 48_784,
     rules: Annotated[
-        bool, typer.Option(help="Whether to learn rules on random halves, too (Table III, Figure 8).")
+        bool, typer.Option(help="Whether to learn rules on random halves as well (Table III, Figure 8).")
     ] = True,
 ) -> None:
     """Recompute the published hospital study; an interrupted run continues where it stopped."""

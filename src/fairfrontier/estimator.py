@@ -91,13 +91,13 @@ from .rules.preferences import Weights
 class FairFrontier(BaseEstimator):  # type: ignore[misc]
     """Estimate the fairness-accuracy frontier of decision rules for two groups.
 
-    `fit`, `risks` and `test_lda` take more groups; whatever lives in the plane of two risks asks for a `pair` of them.
+    `fit`, `risks` and `test_lda` take more groups; whatever concerns a pair of risks needs a `pair` of groups.
 
     Parameters
     ----------
     loss : {"classification", "squared"}, callable ``loss(d, y)`` or Loss
         What a decision d in {0, 1} costs when the outcome is y. "squared" is (d - y)^2, for numeric outcomes in units
-        in which 1 is to be decided where y is above 0.5.
+        in which decision 1 is right where y is above 0.5.
     learner : str, scikit-learn classifier or regressor, or Learner
         How the nuisance functions are learned; names are listed in `fairfrontier.learning.learners.PRESETS`. The
         default "auto" weighs logistic regression and boosting, in each group by itself and in one model of all groups.
@@ -126,13 +126,13 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         no wider a range), or with "selection-ratio" no smaller a ratio of the smallest selection rate to the largest.
         Other choices than "risk" are for `test_lda`, and with ``accuracy="overall"`` for set, frontier and pictures.
     accuracy : {"by-group", "overall"}
-        For whom an alternative is no less accurate: for every group, or on average.
+        For whom an alternative must be no less accurate: for every group, or on average.
     keep : {"selection-rate", "no-more-selected", "no-fewer-selected"}, optional
         What share of people an alternative may select, compared with the algorithm.
     keep_tolerance : float, optional
-        By how much that share may be off; default 0.02 for "selection-rate", else 0.
+        By how much that share may differ; default 0.02 for "selection-rate", else 0.
     profit : column (n,), optional
-        What selecting each row earns: an alternative earns no less in total.
+        What selecting each row earns: an alternative must earn no less in total.
     groups : sequence of labels, optional
         The groups in the order in which results list them, two or more; rows of others are left out. Default: all
         labels sorted, last one first.
@@ -153,11 +153,12 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         The outcome counted as 1, for outcomes given as two labels.
     missing : {"keep", "raise", "drop"}
         What to do with rows that have missing values. "keep": gaps in covariates are left to the learner (every learner
-        by name takes them), and others raise. "raise": any raises. "drop": such rows are left out and counted.
+        by name takes them), and gaps elsewhere are an error. "raise": any gap is an error. "drop": such rows are left
+        out and counted.
     categorical, numeric : lists of columns, optional
         Columns of a frame to be used as categories, and as quantities. By default text, booleans and pandas or polars
-        categories are categories, dates are numbers of days, and other numbers are quantities, but for a few
-        different integers whose relation to the outcome has no order: they are codes of categories.
+        categories are categories, dates are numbers of days, and other numbers are quantities, except
+        integers with few different values whose relation to the outcome has no order: these are codes of categories.
     jitter : float
         Rotate nuisance pairs by a uniform angle of at most this many radians, for predictions with few distinct
         directions.
@@ -189,7 +190,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         Best point of each group and fairest point: two risks and the direction of each. The fairest point's direction
         is chosen by the plug-in criterion, as in `distance_to_fairest`.
     contradictions_ : tuple of PointContradiction
-        Points that are not what they are called, because learner or sample are too weak to distinguish them.
+        Points that are not what they are called, because the learner is too weak or the sample too small.
     configuration_ : str
         "balanced" or "<label>-skewed".
     diagnostics_ : Diagnostics
@@ -305,8 +306,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
             a path, folder or pattern of Parquet or CSV files, an Arrow dataset, a polars LazyFrame, a dask DataFrame or
             a frame, which are read in parts and need not fit into memory.
         y, sensitive_features : columns (n,)
-            Outcome; group. If groups are a frame, its columns are crossed: a cell is called by its labels, such as
-            "Black & male".
+            Outcome; group. If groups are a frame, its columns are crossed: each combination of labels is a group, such
+            as "Black & male".
         sample_weight, clusters, ids : columns (n,), optional
             Sampling weights; clusters (kept together in folds and bootstrap draws); names of the rows.
         external_nuisance : array (n, G), optional
@@ -321,7 +322,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         features : list of columns, optional
             Where rows are read in parts: the covariates. Default: all columns that have no other role.
         client : dask.distributed.Client, optional
-            Where rows are read in parts: a cluster whose workers read, predict and count them; the same bits.
+            Where rows are read in parts: a cluster whose workers read, predict and count them, with the same results
+            to the last bit.
 
         Returns
         -------
@@ -389,7 +391,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         check_refits(self.bias_correction, self.n_refits)
 
     def _check_in_parts(self, given: Mapping[str, object], rules: RuleClass, criteria: Criteria) -> None:
-        """Refuse what does not go with rows that are read in parts."""
+        """Refuse what cannot be combined with rows that are read in parts."""
         reasons = {f"`{name}`": value is not None for name, value in given.items()} | {
             "`folds`": self.folds is not None,
             f"bias_correction={self.bias_correction!r}": self.bias_correction is not None,
@@ -403,8 +405,8 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
         if against:
             raise InputError(
                 "bad-option",
-                f"y names a column, so the rows are read in parts, and that does not go with {' and '.join(against)}: "
-                "leave it out, or give a frame in memory with y as a column of values.",
+                f"y names a column, so the rows are read in parts, and that cannot be combined with "
+                f"{' and '.join(against)}: leave it out, or give a frame in memory with y as a column of values.",
             )
 
     def _fit_in_parts(self, source: RowsInParts, roles: Roles, loss: Loss, learner: Learner, client: Any) -> Self:
@@ -904,7 +906,7 @@ class FairFrontier(BaseEstimator):  # type: ignore[misc]
 
         The null is that the two groups' best points lie weakly on the same side of equal risks. Where it is rejected
         and its opposite is not, banning the group would worsen every point of the trade-off. Both tests presume a
-        learner that comes close to the truth. If its estimates contradict themselves, so that no pair of best points
+        learner that comes close to the truth. If its estimates contradict each other, so that no pair of best points
         passes, then `verdict` is "contradictory" and nothing is claimed.
 
         Parameters

@@ -451,7 +451,7 @@ def _compressed(sample: Sample, how: Learning) -> bool:
     against = [reason for reason, given in reasons.items() if given]
     if how.compress and against:
         raise InputError(
-            "bad-option", f"compress=True does not go with {' and '.join(against)}; leave one of them out."
+            "bad-option", f"compress=True cannot be combined with {' and '.join(against)}; leave one of them out."
         )
     if how.compress is not None:
         return how.compress
@@ -533,7 +533,7 @@ def pair_of(fit: Fit, first: Label, second: Label) -> Fit:
 def _check_together(
     sample: Sample, how: Learning, rules: RuleClass, criteria: Criteria | None, *, external: bool
 ) -> None:
-    """Refuse options that do not go with each other."""
+    """Refuse options that cannot be combined with each other."""
     if how.bias_correction is not None and external:
         raise InputError(
             "bad-option",
@@ -552,29 +552,31 @@ def _check_together(
 
 
 def _check_sequential(how: Learning, external: bool) -> None:
-    """Refuse what sequential folds do not go with."""
+    """Refuse what sequential folds cannot be combined with."""
     for given, what in (
         (external, "`external_nuisance`: from which rows its predictions were learned cannot be seen"),
         (how.n_rep != 1, f"n_rep={how.n_rep}: they are gone through once"),
         (how.bias_correction is not None, f"bias_correction={how.bias_correction!r}"),
     ):
         if given:
-            raise InputError("bad-option", f'folds="sequential" does not go with {what}; leave one of them out.')
+            raise InputError("bad-option", f'folds="sequential" cannot be combined with {what}; leave one of them out.')
 
 
 def _check_aware(how: Learning) -> None:
-    """Refuse what does not go with rules that see the group."""
+    """Refuse what cannot be combined with rules that see the group."""
     for given, what in (
         (how.sequential, 'folds="sequential", whose test is one of rules that do not see it'),
         (how.jitter != 0.0, f"jitter={how.jitter}, which would turn predictions off the axes of their groups"),
         (how.bias_correction is not None, f"bias_correction={how.bias_correction!r}, which is for rules without it"),
     ):
         if given:
-            raise InputError("bad-option", f'rules="group-aware" does not go with {what}; leave one of them out.')
+            raise InputError(
+                "bad-option", f'rules="group-aware" cannot be combined with {what}; leave one of them out.'
+            )
 
 
 def _check_criteria(criteria: Criteria, how: Learning, rules: RuleClass) -> None:
-    """Refuse what does not go with other criteria than the groups' risks."""
+    """Refuse what cannot be combined with other criteria than the groups' risks."""
     for given, what in (
         (how.sequential, 'folds="sequential", whose test compares the risks of two groups'),
         (how.jitter != 0.0, f"jitter={how.jitter}, which turns pairs of risks"),
@@ -583,7 +585,7 @@ def _check_criteria(criteria: Criteria, how: Learning, rules: RuleClass) -> None
         (rules.sees_group, 'rules="group-aware", whose alternatives change the risk of one group at a time'),
     ):
         if given:
-            raise InputError("bad-option", f"{criteria.listed} does not go with {what}; leave one of them out.")
+            raise InputError("bad-option", f"{criteria.listed} cannot be combined with {what}; leave one of them out.")
 
 
 def _from_outside(

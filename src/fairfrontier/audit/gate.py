@@ -44,7 +44,7 @@ CONDITIONS = (
 )
 """All conditions; of those asked for, the first that applies determines the exit code."""
 HELP = (
-    f"Exit with a code of its own if {', or '.join(f'{c.meaning} ({c.word}: {c.code})' for c in CONDITIONS)}; "
+    f"Exit with a special code if {', or '.join(f'{c.meaning} ({c.word}: {c.code})' for c in CONDITIONS)}; "
     "several separated by commas. The first of these that applies determines the code."
 )
 """The conditions as help of the option."""

@@ -1,4 +1,4 @@
-"""The rows of a table that are audited at all: those that fulfil a condition, or some drawn at random."""
+"""The rows of a table that are audited at all: those that meet a condition, or some drawn at random."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def narrowed(file: TableFile, request: AuditRequest) -> TableFile:
         rows = np.flatnonzero(met.holds)
         if not len(rows):
             raise InputError(
-                "empty-data", f"No row of {file.name} fulfils --where {request.where!r}. Check the condition."
+                "empty-data", f"No row of {file.name} meets --where {request.where!r}. Check the condition."
             )
     if request.sample is not None and request.sample < len(rows):
         drawn = np.random.default_rng([request.seed, len(rows)]).choice(len(rows), request.sample, replace=False)

@@ -172,8 +172,8 @@ def _check_request(request: AuditRequest) -> None:
     if against:
         raise InputError(
             "bad-option",
-            f"Rows that are read in parts do not go with {' and '.join(against)}: leave it out, or read all rows into "
-            "memory by --read whole; some of the rows may do.",
+            f"Rows that are read in parts cannot be combined with {' and '.join(against)}: leave it out, or read all "
+            "rows into memory by --read whole; some of the rows may do.",
         )
 
 

@@ -156,8 +156,8 @@ class AuditPlan:
         learned, looked = min(self.request.learn_rows, sum(self.sizes.values())), self.parts.looked_at
         return [
             *lines,
-            f"Read        in parts: {learned:,} rows drawn at random are learned from, and all are counted. What is "
-            f"said of covariates is seen in {looked:,} rows",
+            f"Read        in parts: {learned:,} rows drawn at random are learned from, and all are counted. Remarks "
+            f"on covariates come from {looked:,} rows",
         ]
 
     def declared_numbers(self, with_score: bool) -> list[str]:
@@ -221,7 +221,7 @@ class AuditPlan:
         return "group-aware" if self.account.group_specific and not self._against_aware() else "group-blind"
 
     def _against_aware(self) -> str:
-        """The options that do not go with rules that see the group; empty if there are none."""
+        """The options that cannot be combined with rules that see the group; empty if there are none."""
         request = self.request
         found = {"--sequential": request.sequential, "--jitter": request.jitter != 0.0}
         found |= {"another question than risks by group": other_criteria(request)}
@@ -231,7 +231,7 @@ class AuditPlan:
     def _plain_rules(self) -> str:
         """Say with which rules algorithms are compared whose decisions are not seen to depend on the group."""
         blind = "Algorithms are compared with rules that do not see the group"
-        return blind if self._against_aware() else f"{blind}; if yours does, say --rules group-aware"
+        return blind if self._against_aware() else f"{blind}; if yours does, use --rules group-aware"
 
     def compared_with(self) -> list[str]:
         """Say with which rules algorithms are compared where that is not plain, and how their decisions depend."""
@@ -241,7 +241,7 @@ class AuditPlan:
         seen = "may see the group" if self.rules == "group-aware" else "do not see the group"
         why = f" (--rules {self.request.rules})"
         if self.request.rules == "auto" and self.rules == "group-blind":
-            why = f" (--rules auto), because those that do cannot be had with {self._against_aware()}"
+            why = f" (--rules auto), because those that do cannot be combined with {self._against_aware()}"
         return [*found, f"Algorithms are compared with rules that {seen}{why}"]
 
     def _learner(self) -> str:
@@ -263,8 +263,8 @@ class AuditPlan:
     def _not_used(self) -> list[str]:
         lines = [f"Not used    {count:,} rows of group {label}" for label, count in self.account.other_groups.items()]
         lines += [
-            f"Too small   {count:,} rows of group {label}: left out; put groups together by --merge, or name those to "
-            "compare by --groups"
+            f"Too small   {count:,} rows of group {label}: left out; put groups together with --merge, or name those "
+            "to compare with --groups"
             for label, count in self.account.small_groups.items()
         ]
         for reason, counts in self.account.dropped.items():

@@ -107,12 +107,13 @@ class AuditRequest:
         },
     )
     sep: str | None = _option(
-        None, "What separates the values of a text file, such as ; or tab. Default: seen in its first line."
+        None, "Separator of the values of a text file, such as ; or tab. Default: detected from its first line."
     )
     decimal: str = _option("point", "Decimal sign of a text file: point or comma.")
     encoding: str = _option("utf-8", "Encoding of a text file.")
     where: str | None = _option(
-        None, "Condition on the rows to use, such as \"age >= 18 and state in ['NY', 'NJ']\"; other rows are counted."
+        None,
+        "Condition on the rows to use, such as \"age >= 18 and state in ['NY', 'NJ']\"; rows left out are counted.",
     )
     sample: int | None = _option(None, "Use this many of the rows, drawn at random by --seed.")
     outcome: str = _option("", "Column of the outcome.")
@@ -131,15 +132,15 @@ class AuditRequest:
     threshold: tuple[float, ...] = field(
         default=(),
         metadata={
-            "help": "People with a score above this are selected. Several, separated by commas, are as many "
-            "algorithms. Without --score it is for the probabilities of each --model.",
+            "help": "Select people with a score above this. Several, separated by commas, make as many algorithms. "
+            "Without --score it applies to the probabilities of each --model.",
             "split": True,
             "alone": True,
         },
     )
     group_threshold: Mapping[str, float] = field(
         default_factory=dict,
-        metadata={"help": "A threshold for each group instead: GROUP=NUMBER; repeatable, for all groups."},
+        metadata={"help": "Threshold of one group, instead of --threshold: GROUP=NUMBER; repeat it for every group."},
     )
     top: float | None = _option(
         None, "Share of people to select, those with the highest scores; people tied at the cut-off are not selected."
@@ -151,8 +152,8 @@ class AuditRequest:
     models: Mapping[str, str] = field(
         default_factory=dict,
         metadata={
-            "help": "A fitted scikit-learn model as an algorithm: NAME=FILE, saved by joblib or pickle; repeatable. It "
-            "gets its columns by name, and decides by its predict, or by --threshold. Needs --trust-model.",
+            "help": "A fitted scikit-learn model as an algorithm: NAME=FILE, saved by joblib or pickle; repeatable. "
+            "Its columns are found by name; its predict decides, or --threshold. Needs --trust-model.",
             "flag": "--model",
         },
     )
@@ -164,12 +165,11 @@ class AuditRequest:
     )
     exclude: tuple[str, ...] = _option((), "Columns to exclude from the covariates, separated by commas; repeatable.")
     categorical: tuple[str, ...] = _option(
-        (), "Columns of categories, such as codes, separated by commas; repeatable. Without it: text, and codes found."
+        (),
+        "Columns of categories, such as codes, separated by commas; repeatable. Without it: text, and codes detected.",
     )
     numeric: tuple[str, ...] = _option((), "Columns of quantities, never taken for codes of categories; repeatable.")
-    missing: str = _option(
-        "keep", "Rows in which covariates are missing: keep, for the learner to deal with, or drop them."
-    )
+    missing: str = _option("keep", "Rows in which covariates are missing: keep (the learner handles the gaps) or drop.")
     groups: tuple[str, ...] = _option(
         (), "The groups to compare, in this order: A,B,C; or give the option several times. Default: all.", split=True
     )
@@ -182,8 +182,7 @@ class AuditRequest:
     )
     smallest_group: int = _option(
         0,
-        "Groups of fewer rows are left out, by name, unless they are named by --groups. Default: as many as the folds "
-        "need.",
+        "Groups with fewer rows, or too few for the folds, are left out, and listed, unless --groups names them.",
     )
     reference: str | None = _option(
         None, "Group that the others are compared with: with more than two groups, no gap to it may be wider."
@@ -192,7 +191,7 @@ class AuditRequest:
     score_as_feature: bool = _option(False, "Whether rules may use the score as a covariate.")
     loss: str = _option(
         "classification",
-        "Loss: classification (errors), or squared for an outcome of numbers: (decision - outcome)^2, where a decision "
+        "Loss: classification (errors), or squared for a numeric outcome: (decision - outcome)^2, where a decision "
         "is 0 or 1.",
     )
     cost_false_positive: float | None = _option(
@@ -207,18 +206,18 @@ class AuditRequest:
         "false-positive-rate.",
     )
     accuracy: str = _option(
-        "by-group", "For whom an alternative is no less accurate: by-group, for every group, or overall."
+        "by-group", "For whom an alternative must be no less accurate: by-group (for every group) or overall."
     )
     keep: str | None = _option(
         None,
-        "Share of people whom an alternative selects: selection-rate (about as many), no-more-selected or "
+        "What to keep of the share of people selected: selection-rate (about as many), no-more-selected or "
         "no-fewer-selected.",
     )
     keep_tolerance: float | None = _option(
-        None, "By how much that share may be off. Default: 0.02 for selection-rate, else 0."
+        None, "By how much that share may differ. Default: 0.02 for selection-rate, else 0."
     )
     profit: str | None = _option(
-        None, "Column of what selecting the person earns: an alternative earns no less in total."
+        None, "Column with what selecting each person earns: an alternative must earn no less in total."
     )
     learner: str = _option(
         "auto",
@@ -227,7 +226,7 @@ class AuditRequest:
     )
     folds: int = _option(5, "Number of folds of the cross-fitting.")
     sequential: bool = _option(
-        False, "Whether a fold learns only from the folds before it: less power, but proven for any learner."
+        False, "Whether a fold learns only from the folds before it: less power, but a level proven for any learner."
     )
     repetitions: int | None = _option(
         None, "Number of repetitions of the cross-fitting. Default: 3, or 1 with --sequential."
@@ -246,16 +245,16 @@ class AuditRequest:
     clusters: str | None = _option(None, "Column of clusters.")
     copies: str = _option(
         "auto",
-        "Rows that repeat others: auto keeps copies together that chance does not explain, keep-together all rows with "
-        "the same covariates and group, ignore none.",
+        "Rows that repeat others: auto keeps those together that chance does not explain, keep-together keeps all "
+        "rows with the same covariates and group together, ignore keeps none together.",
     )
-    robustness: bool = _option(False, "Whether to show more learners and seeds beside the verdict.")
+    robustness: bool = _option(False, "Whether to run more learners and seeds, to be shown beside the verdict.")
     read: str = _option(
         "auto",
-        "How rows are read: whole, all at once, or in parts, a CSV or Parquet file or several of them, of which only "
-        f"counts are kept. auto: in parts if there are more than {IN_PARTS_ABOVE:,} rows.",
+        "How rows are read: whole (all at once), parts (CSV or Parquet files, of which only counts are kept), or "
+        f"auto: in parts if there are more than {IN_PARTS_ABOVE:,} rows.",
     )
-    learn_rows: int = _option(1_000_000, "Of rows that are read in parts, how many are learned from, drawn at random.")
+    learn_rows: int = _option(1_000_000, "How many rows, drawn at random, are learned from if rows are read in parts.")
     title: str | None = _option(None, "Heading of the report.")
 
     def __post_init__(self) -> None:
@@ -422,18 +421,18 @@ CONTRADICTIONS: tuple[tuple[Callable[[AuditRequest], bool], str], ...] = (
     ),
     (
         lambda r: bool(r.models) and not r.trust_model,
-        "Loading the file of a --model runs code that is in it. If you trust its author, say so by --trust-model; if "
-        "not, have its decisions written into a column, and give that as --decision.",
+        "Loading the file of a --model runs code that is in it. If you trust its author, add --trust-model; if "
+        "not, have its decisions written into a column, and name that by --decision.",
     ),
     (lambda r: r.trust_model and not r.models, "--trust-model needs --model."),
     (lambda r: r.score is None and r.score_as_feature, "--score-as-feature needs --score."),
     (
         lambda r: r.sequential and (r.repetitions not in (None, 1) or r.capacity is not None),
-        "--sequential does not go with --repetitions or --capacity.",
+        "--sequential cannot be combined with --repetitions or --capacity.",
     ),
     (
         lambda r: r.rules == "group-aware" and (r.sequential or r.jitter != 0.0),
-        "--rules group-aware does not go with --sequential or --jitter.",
+        "--rules group-aware cannot be combined with --sequential or --jitter.",
     ),
     (
         lambda r: (r.cost_false_positive is None) != (r.cost_false_negative is None),
@@ -445,12 +444,12 @@ CONTRADICTIONS: tuple[tuple[Callable[[AuditRequest], bool], str], ...] = (
     ),
     (
         lambda r: other_criteria(r) and (r.sequential or r.jitter != 0.0 or r.capacity is not None),
-        "--fairness, --accuracy, --keep and --profit do not go with --sequential, --jitter or --capacity; --keep "
-        "no-more-selected keeps the share of people selected.",
+        "--fairness, --accuracy, --keep and --profit cannot be combined with --sequential, --jitter or --capacity; "
+        "--keep no-more-selected keeps the share of people selected.",
     ),
     (
         lambda r: other_criteria(r) and r.rules == "group-aware",
-        "--fairness, --accuracy, --keep and --profit do not go with --rules group-aware.",
+        "--fairness, --accuracy, --keep and --profit cannot be combined with --rules group-aware.",
     ),
     (lambda r: bool(r.features and r.exclude), "Give either --features or --exclude, and not both."),
 )
@@ -467,7 +466,7 @@ def _check_files(request: AuditRequest) -> None:
 
     if "-" in request.data and (len(request.data) > 1 or request.read == "parts"):
         raise InputError(
-            "bad-option", "Standard input, -, is read whole and by itself: leave out other files and parts."
+            "bad-option", "Standard input, -, is read whole and by itself: leave out other files and --read parts."
         )
     if request.sep is not None:
         read_separator(request.sep)

@@ -62,7 +62,7 @@ def check_columns(declared: Declared, columns: Iterable[Hashable], interface: In
             if name not in known:
                 hint = did_you_mean(str(name), map(str, known), f" There are: {listed(known)}.")
                 raise InputError(
-                    "bad-features", f"{interface.name(option)} names {name!r}, which is no covariate.{hint}"
+                    "bad-features", f"{interface.name(option)} names {name!r}, which is not a covariate.{hint}"
                 )
 
 
@@ -133,7 +133,7 @@ def _quantity(column: pd.Series, name: Hashable, interface: Interface) -> pd.Ser
     if wrong.size:
         raise InputError(
             "bad-features",
-            f"{interface.name('numeric')} names {name!r}, but {wrong.size} of its values are no numbers, the first is "
+            f"{interface.name('numeric')} names {name!r}, but {wrong.size} of its values are not numbers, the first is "
             f"{column.iloc[wrong[0]]!r}. Correct them, or leave the column out of {interface.name('numeric')}.",
         )
     return pd.Series(values, index=column.index, name=column.name)

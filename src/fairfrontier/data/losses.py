@@ -149,7 +149,7 @@ def cost_loss(false_positive: float, false_negative: float) -> Loss:
         if not is_number or not np.isfinite(cost) or cost < 0:
             raise InputError("bad-loss", f"{name} must be a finite, non-negative number; got {cost!r}. Pass its cost.")
     if false_positive == 0 and false_negative == 0:
-        raise InputError("bad-loss", "Both costs are zero, so every decision is as good; make one positive.")
+        raise InputError("bad-loss", "Both costs are zero, so every decision is equally good; make one positive.")
     fp, fn = float(false_positive), float(false_negative)
     return Loss(
         f"cost(false_positive={fp:g}, false_negative={fn:g})",

@@ -22,7 +22,7 @@ class Risks(Result):
 
     @property
     def gap(self) -> float:
-        """First group's risk less the second's; of more than two groups the largest less the smallest."""
+        """First group's risk minus the second's; of more than two groups the largest minus the smallest."""
         if len(self.groups) == 2:
             return float(self.risk[0] - self.risk[1])
         return float(self.risk.max() - self.risk.min())

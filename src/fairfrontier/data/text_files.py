@@ -20,7 +20,7 @@ def read_separator(given: str) -> str:
     sign = NAMED.get(given, given)
     if len(sign) != 1 or sign.isalnum() or sign in '\r\n"':
         raise InputError(
-            "bad-option", f"--sep must be one sign, such as ; or |, or one of {', '.join(NAMED)}; got {given!r}."
+            "bad-option", f"--sep must be one character, such as ; or |, or one of {', '.join(NAMED)}; got {given!r}."
         )
     return sign
 

@@ -108,7 +108,7 @@ def fetch_obermeyer(
     """Read the public file of the hospital study: 48,784 patients, 149 covariates.
 
     Need is having more active chronic conditions than the 97th percentile, group the race, the score that of the
-    hospital's algorithm. Race, biomarkers and costs of the year of the outcome are no covariates.
+    hospital's algorithm. Race, biomarkers and costs of the year of the outcome are not covariates.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ class Aims:
         The criteria, one for each group, whose spread must not be larger: the first ones, which then must not be higher
         either, or others.
     measure : {"range", "ratio"}
-        Spread as largest less smallest, or as smallest over largest, which must not be smaller.
+        Spread as largest minus smallest, or as smallest over largest, which must not be smaller.
     reference : int, optional
         Position in ``spread`` of the group to which no gap may be wider, instead of the range.
     kept : tuple of Kept

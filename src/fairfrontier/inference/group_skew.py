@@ -11,7 +11,7 @@ weakly below, and it is rejected if both of these are, each at the full level: a
 nothing for looking at two points. Each is tested by two estimates of its gap, both of which must be positive beyond
 chance (`skew_gaps`).
 
-A learner that misses signal makes the estimates contradict themselves: then no point at all passes as R, or none as B,
+A learner that misses signal makes the estimates contradict each other: then no point at all passes as R, or none as B,
 and rejecting the null says nothing. ``sharp`` therefore asks whether the opposite, R above and B below the line, agrees
 with the estimates, each point by its own part of T (rules held while drawing; the step of the numerical derivative is
 kappa_n / sqrt(n), which counts far directions less), and claims balance only where it does and the estimated points lie
@@ -42,7 +42,7 @@ SkewVerdict = Literal["balance-shown", "not-shown", "contradictory"]
 SKEW_VERDICTS: dict[SkewVerdict, str] = {
     "balance-shown": "Banning the group would worsen every point of the trade-off.",
     "not-shown": "Not shown: the best points may lie on one side of equal risks.",
-    "contradictory": "No answer: the estimates contradict themselves.",
+    "contradictory": "No answer: the estimates contradict each other.",
 }
 DIRECTIONS = 200
 """Directions in each of the two half circles in which points must be feasible."""
@@ -56,7 +56,7 @@ NO_ANSWER = (
     "So the learner is too weak or the sample too small. This shows neither that banning the group would worsen the "
     "trade-off nor that it would not; a stronger learner may give an answer."
 )
-"""What follows if the estimates contradict themselves."""
+"""What follows if the estimates contradict each other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -15,7 +15,7 @@ from .estimates import points_table
 
 ROUNDING = 1e-8
 """Differences up to this share of the largest risk are rounding: the fairest direction is turned by 1e-9."""
-TOO_WEAK = "Learner or sample are too weak to distinguish these points."
+TOO_WEAK = "The learner is too weak, or the sample too small, to distinguish these points."
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -352,7 +352,9 @@ def candidate_tests(
         )
     first, second = check_risks(R), check_risks(B)
     if len(first) != len(second):
-        raise InputError("bad-risks", f"R and B must be equally many points, got {len(first)} and {len(second)}.")
+        raise InputError(
+            "bad-risks", f"R and B must have the same number of points, got {len(first)} and {len(second)}."
+        )
     n_directions = check_n_directions(directions)
     return best_point_tests(fit.context(), first, second, groups=labels, alpha=level, directions=n_directions)
 

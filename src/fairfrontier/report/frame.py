@@ -101,7 +101,7 @@ class Plane:
     points: tuple[Point, Point, Point]
     """The best points of the two groups and the fairest point."""
     contradictions: tuple[ContradictionRecord, ...]
-    """Points that are not what they are called: learner or sample are too weak to distinguish them."""
+    """Points that are not what they are called: the learner is too weak, or the sample too small."""
     configuration: str
     """Position of the best points: balanced, or which group has the lower risk at both."""
     picture: Picture

@@ -30,7 +30,7 @@ class GroupLine:
     standard_error: float
     """Standard error of the risk."""
     gap: float
-    """Risk less that of the group compared with."""
+    """Risk minus that of the group compared with."""
     gap_interval: Interval
     """Confidence interval of the gap, by itself; open for the group compared with."""
     selection_rate: Share | None
@@ -138,7 +138,7 @@ class JointAlgorithmRecord:
     groups: tuple[GroupLine, ...]
     """One line for each group."""
     range: float
-    """Largest risk less the smallest."""
+    """Largest risk minus the smallest."""
     widths: tuple[WidthLine, ...]
     """What an alternative must not widen."""
     lda: JointLDARecord
@@ -158,7 +158,7 @@ class GroupsPoint:
     risk: Numbers
     """Its risks by outcomes."""
     range: float
-    """Largest risk less the smallest."""
+    """Largest risk minus the smallest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

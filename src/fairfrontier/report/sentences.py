@@ -62,7 +62,7 @@ def meanings(two: bool, settings: Settings) -> dict[Verdict, str]:
         said["lda-shown"] = _BY_GROUP
     elif not other_criteria(settings):
         said["not-comparable"] += (
-            " If the algorithm sees the group, compare it with its own kind (--rules group-aware, in Python "
+            " If the algorithm sees the group, compare it with rules of its own kind (--rules group-aware, in Python "
             'rules="group-aware").'
         )
     return said
@@ -86,8 +86,8 @@ _LIMITS = (
     "nor a legal finding.",
     "The outcome is taken at face value: it must be measured alike in {all} groups. If it is known only for people who "
     "were selected, or only for people who were not (selective labels), the risks here are not those of everyone.",
-    "Alternatives use nothing but the covariates listed below{group}, and for decisions that stay as now what the "
-    "algorithm uses. With other covariates other rules exist.",
+    "Alternatives use nothing but the covariates listed below{group}; where they leave decisions as they are now, "
+    "these use whatever the algorithm uses. With other covariates there are other rules.",
     "If an algorithm was trained on these very rows, its risks here are too low, and the comparison favours it. "
     "The rows do not show whether it was.",
 )
@@ -209,7 +209,7 @@ def ban_line(record: Record | GroupsRecord) -> str | None:
         f"{label} {cost:+.4f} ({low:+.4f} to {high:+.4f})"
         for label, cost, low, high in zip(record.groups, point.cost, point.low, point.high, strict=True)
     )
-    return f"Ban of the group, what it adds to the risks at the point 'population': {costs}. {record.ban.remarks[0]}"
+    return f"What a ban of the group adds to the risks at the point 'population': {costs}. {record.ban.remarks[0]}"
 
 
 def beside_verdict(algorithm: AlgorithmRecord | JointAlgorithmRecord) -> list[str]:
@@ -263,5 +263,5 @@ def explain_learner(quality: pd.DataFrame, groups: Sequence[Label], rules: str) 
         )
         lines.append(f"Group {label}: the learner {how} (median over folds).")
     if lines and rules == "group-blind":
-        lines.append("This mixes how well the outcome is predicted and how well the group is.")
+        lines.append("This mixes how well the outcome is predicted with how well the group is.")
     return lines

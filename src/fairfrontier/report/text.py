@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 OF_PAIRS = (
     "Directions weigh the groups' risks in the rule; the fairest point has the smallest range of risks. A frontier "
-    "with its picture, skew and distances is that of two groups: see `pair`."
+    "with its picture, skew and distances is for two groups: see `pair`."
 )
 OF_ROWS = "Points, rules and pairs of more than two groups need the rows. `test_lda` and `risks` are of all rows."
 _MEANING = {
@@ -81,7 +81,7 @@ def _ban(ff: FairFrontier, wanted: bool | None) -> list[str]:
         skew = ff.test_group_skew()
         lines.append(f"Test of group skew: {skew.verdict_text} P-value {skew.p_value:.4f}.")
     else:
-        lines.append("The test of group skew is one of two groups: see `pair`.")
+        lines.append("The test of group skew compares two groups: see `pair`.")
     if fit.counted is not None:
         lines.append(WITHOUT_ROWS)
     elif wanted or one_fit_serves(fit):
@@ -149,7 +149,7 @@ def _left_out(ff: FairFrontier) -> str:
     if not left_out:
         return ""
     listed = ", ".join(f"{label}: {k:,}" for label, k in left_out.items())
-    return f"; left out as of other groups: {sum(left_out.values()):,} ({listed})"
+    return f"; left out, of other groups: {sum(left_out.values()):,} ({listed})"
 
 
 def _folds(ff: FairFrontier) -> str:
@@ -180,7 +180,7 @@ def _regret(ff: FairFrontier) -> list[str]:
     q = ff.points_.to_numpy()[:, 2:]
     q = q / np.abs(q).sum(axis=1, keepdims=True)
     values = ff.regret_.values(q)
-    lines = [f"Estimated regret of the learned rules, taken off the risks above ({len(values)} refits):"]
+    lines = [f"Estimated regret of the learned rules, subtracted from the risks above ({len(values)} refits):"]
     for name, mean, spread in zip(ff.points_.index, values.mean(axis=0), values.std(axis=0, ddof=1), strict=True):
         varies = f"from refit to refit +-{number_text(spread)}"
         lines.append(f"  {name}: {number_text(mean)} ({varies}) in the risk weighted by its direction")

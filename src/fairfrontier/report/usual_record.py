@@ -28,7 +28,7 @@ class UsualLine:
     selection: RateRecord
     """Share of people selected."""
     difference: float
-    """That share less that of the reference."""
+    """That share minus that of the reference."""
     difference_interval: Interval
     """Confidence interval of the difference; open for the reference."""
     ratio: float | None
@@ -46,7 +46,7 @@ class UsualLine:
     false_negatives: RateRecord | None
     """Share not selected of people with outcome 1; null unless outcomes are 0 and 1."""
     standardised_difference: float | None
-    """Mean score less that of the reference in standard deviations; null without a score."""
+    """Mean score minus that of the reference in standard deviations; null without a score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,8 +114,8 @@ class Deployment:
         if found.changed is not None:
             raise InputError(
                 "bad-option",
-                "This alternative is no rule of the covariates by itself, because it uses the decisions of the "
-                f"algorithm: {in_practice(found)}",
+                "This alternative is not by itself a rule based on the covariates, because it uses the decisions of "
+                f"the algorithm: {in_practice(found)}",
             )
         alternative_chances(self.fit, found)  # says so if it is not one of this fit
         directions = -found.directions if isinstance(found, JointWitness) else found.directions

@@ -45,7 +45,7 @@ class Evaluation(Result):
 
     ``table`` has one line per group: rows, risk, selection rate, and for a binary outcome false positive and false
     negative rate, each with a standard error. ``gap`` is the difference between the groups' risks, first less second
-    for two groups and largest less smallest for more of them, and ``gap_error`` its standard error.
+    for two groups and largest minus smallest for more of them, and ``gap_error`` its standard error.
     """
 
     groups: tuple[Label, ...]

@@ -90,5 +90,5 @@ def _doubts(fit: Fit, sides: Sides) -> tuple[str, ...]:
     """Reasons to doubt that the learner serves both sides equally well, or that intervals hold."""
     found = [f"the learner predicts the nuisance of group {label} no better than its mean" for label in sides.weak]
     if len(fit.sample.groups) == 2 and skew_test(blind_side(fit, sides)).verdict == "contradictory":
-        found.append("in the test of group skew the estimates without the group contradict themselves")
+        found.append("in the test of group skew the estimates without the group contradict each other")
     return (*found, *few_people(fit))

@@ -36,7 +36,7 @@ class BanCost(ExplainedResult):
     Both sides are what rules learned from these rows attain out of fold, so each falls short of the best by the regret
     of its learner. The intervals do not account for it: where the learner of one side is weaker, the cost is overstated
     or understated by the difference. So they are about the rules learned, and ``doubts`` are reasons to doubt a side:
-    a group that the learner predicts no better than its mean, or estimates that contradict themselves in the test of
+    a group that the learner predicts no better than its mean, or estimates that contradict each other in the test of
     group skew; or a group of few people. With any of them nothing is called shown. The fairest points do not count for
     that either: with the group, decisions about the group better off are made worse on purpose there.
     """
@@ -163,7 +163,7 @@ class BanCost(ExplainedResult):
     def sentences(self) -> list[str]:
         """Say in plain words what a ban costs, and what that does not say."""
         return [
-            "Risks that rules attain which do not see the group, less those of rules that do. With "
+            "Risks that rules attain without seeing the group, minus those that rules attain when they see it. With "
             f"{confidence_text(self.alpha)} confidence all intervals hold together.",
             *(self._sentence(j) for j in range(len(self.names))),
             *self.remarks(),
@@ -174,7 +174,7 @@ class BanCost(ExplainedResult):
         return [
             self._finding(),
             *self._below_zero(),
-            "Both sides are what rules learned here attain. Each falls short of the best by its learner's regret, "
+            "The rules on both sides are learned. Each falls short of the best by its learner's regret, "
             "which the intervals leave out: a weaker learner on one side moves the cost.",
             "This is about risks. Whether the law allows, or demands, that rules see the group is another question.",
         ]

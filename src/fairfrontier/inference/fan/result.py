@@ -27,7 +27,7 @@ from .witness import JointWitness
 class JointLDATest(LDAAnswer):
     """Result of testing whether an algorithm has a less discriminatory alternative in several criteria together.
 
-    An alternative is a rule that is no worse for any group and whose range of risks (the largest less the smallest) is
+    An alternative is a rule that is no worse for any group and whose range of risks (the largest minus the smallest) is
     no wider; with a ``reference`` group, whose gaps to that group are no wider; with other ``criteria``, what
     ``question`` says. The null hypothesis is that there is none that is strictly better in every separating direction.
     ``verdict`` is one of
@@ -274,8 +274,8 @@ class JointLDATest(LDAAnswer):
         if self.verdict == "lda-shown" or (room > 2.0 * e.width_errors[:k]).all():
             return []
         return [
-            f"The {'ratio' if c.ratio else 'spread'} of the {c.measure} between the groups can hardly be told from "
-            f"{'one' if c.ratio else 'zero'}: there is no room for a better one, and the test has little power."
+            f"The {'ratio' if c.ratio else 'spread'} of the {c.measure} between the groups can hardly be distinguished "
+            f"from {'one' if c.ratio else 'zero'}: there is no room for a better one, and the test has little power."
         ]
 
     def _equal(self) -> bool:

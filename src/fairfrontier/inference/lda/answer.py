@@ -133,8 +133,8 @@ class LDAAnswer(ExplainedResult):
             f"the covariates say more; the one that decides the test changes {100 * (share or 0.0):.3g}% of them."
         )
         none = (
-            f"The rule{'' if share is None else ' of the covariates alone'} that would be named is not estimated to be "
-            "better in every respect, so none is named here."
+            f"The rule{'' if share is None else ' based on the covariates alone'} that would be described is not "
+            "estimated to be better in every respect, so no alternative is described."
         )
         return [changes] * (share is not None) + [none] * (self.witness is None)
 
@@ -160,7 +160,7 @@ class LDAAnswer(ExplainedResult):
 
     def _by_covariates(self) -> str:
         """Say which rules the bound is about, where the test is about more."""
-        return "" if self.evidence.share_changed is None else ", by a rule of the covariates alone"
+        return "" if self.evidence.share_changed is None else ", by a rule based on the covariates alone"
 
     @property
     def _overall(self) -> bool:
@@ -217,7 +217,7 @@ def gains_in_words(
     status = (
         f"{clear}, so this alternative counts as confirmed"
         if found.confirmed(alpha)
-        else "existence is shown, this particular alternative is not yet confirmed"
+        else "existence is shown, but this particular alternative is not confirmed"
     )
     return f"Gains: {gains}; {status}."
 
@@ -235,7 +235,7 @@ def alternative_in_words(
     )
     clear = clear if found.changed is None else "the bounds of what changes clear zero"
     return (
-        f"An alternative, {kind}. {gains_in_words(found, gain, names, alpha, clear)} With {confidence_text(alpha)} "
+        f"An alternative: {kind}. {gains_in_words(found, gain, names, alpha, clear)} With {confidence_text(alpha)} "
         "confidence the bounds of all rules that might have been chosen hold together. The estimated gains tend to be "
         "overstated, as this rule was chosen, and is shown, because of the same rows."
     )

@@ -258,7 +258,7 @@ class LDATest(LDAAnswer):
         if self.selection_rate is not None:
             lines.append(_rates("The algorithm", self.selection_rate, self.groups))
         lines.append(
-            '"Less discriminatory" means a gap in expected loss no wider, not equal selection rates: evidence, '
+            '"Less discriminatory" means a gap in expected loss that is no wider, not equal selection rates: evidence, '
             "not a legal finding. It presumes that outcomes are measured alike in both groups and known for all "
             "rows, and is optimistic about an algorithm that was trained on these rows."
         )
