@@ -275,7 +275,7 @@ def test_limits_on_the_rules_are_told_and_named_as_a_reason(record, read):
     for limit, box in (({"bounded": True}, "Bounds."), ({"capacity": 0.2}, "Capacity.")):
         text = Reader(render(changed(record, "settings", **limit))).text
         assert text.count(box) == 1
-        assert text.count("ruled out by the limits set on the rules") == 1  # of the three algorithms one is not comparable
+        assert text.count("ruled out by the limits set on the rules") == 1  # of three algorithms one is not comparable
 
 
 def test_nothing_is_vouched_for_behind_predictions_from_outside(record, read):
