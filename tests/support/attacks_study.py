@@ -170,20 +170,17 @@ def clusters_of_noise(n, rng):
     return People(X, np.where(A, 50, noise), group, y * 1.0, np.full(n, 0.5), unit)
 
 
-def coins_of_a_minority(n, rng, cells=1):
-    """One group is known, 30% of its decisions are wrong; 15% are coins of the other, whose risk is the larger."""
-    group, known = (rng.random(n) < 0.15) * 1, rng.integers(2, size=n)
+def coins_of_a_group(n, rng, share=0.5, cells=1, features=0):
+    """One group is known, 30% of its decisions are wrong; the others are coins, so that their risk is the larger.
+
+    Of these nothing is known by their cells, nor by as many features of 0 and 1 as are asked for.
+    """
+    group, known = (rng.random(n) < share) * 1, rng.integers(2, size=n)
     coin, noise = rng.integers(2, size=n), rng.integers(cells, size=n)
     decisions = np.where(group == 1, 0.5, known ^ (rng.random(n) < 0.3))
     cell = np.where(group == 1, 2 + noise, known)
-    return People(cell[:, None] / 4.0, cell, group, np.where(group == 1, coin, known) * 1.0, decisions * 1.0)
-
-
-def noise_features(n, rng, n_features=50):
-    """Half are known by the first column, as in edge and noise; nothing about the others by 50 more of 0 and 1."""
-    A, group, coin = rng.random(n) < 0.5, rng.integers(2, size=n), rng.integers(2, size=n)
-    X = np.column_stack([A, rng.integers(2, size=(n, n_features)) * ~A[:, None]])
-    return People(X * 1.0, A * 1, group, np.where(A, group == 0, coin) * 1.0, np.full(n, 0.5))
+    X = np.column_stack([cell, rng.integers(2, size=(n, features)) * group[:, None]])
+    return People(X / 4.0, cell, group, np.where(group == 1, coin, known) * 1.0, decisions * 1.0)
 
 
 MAIN = {"edge and noise": edge_and_noise, "useless covariates": useless}
@@ -206,12 +203,12 @@ FRESH = {
     "faint": faint,
     "steps": steps,
     "clusters of noise": clusters_of_noise,
-    "coins of a minority": coins_of_a_minority,
-    "two cells of a minority": lambda n, rng: coins_of_a_minority(n, rng, cells=2),
+    "coins of a minority": lambda n, rng: coins_of_a_group(n, rng, 0.15),
+    "two cells of a minority": lambda n, rng: coins_of_a_group(n, rng, 0.15, cells=2),
 }
 HARD = {
-    "noise features": noise_features,
-    "edge and two cells of noise": lambda n, rng: edge_and_noise(n, rng, cells=2),
+    "coins with features": lambda n, rng: coins_of_a_group(n, rng, features=50),
+    "coins in two cells": lambda n, rng: coins_of_a_group(n, rng, cells=2),
 }
 POPULATIONS = MAIN | NOTES | FRESH | HARD
 
@@ -275,16 +272,15 @@ def newton(X, y, ridge=1.0, steps=6):
 
 
 def stump(people, z, fold):
-    """For each group the one column of all that goes with z most, where the first column is 0, and the means there."""
-    t, noise = np.empty_like(z), people.X[:, 0] == 0.0
+    """Means of cells, but for coins the one feature of all that goes with z most, for each group by itself."""
+    t, noise = cell_means(people, z, fold), people.cell > 1
     for k in np.unique(fold):
         held, kept = fold == k, fold != k
-        t[held & ~noise] = z[kept & ~noise].mean(axis=0)
-        X = 2.0 * people.X[kept & noise, 1:] - 1.0
+        X = 8.0 * people.X[kept & noise, 1:] - 1.0
         for g in range(2):
             mean = X.T @ z[kept & noise, g] / len(X)
             j = np.abs(mean).argmax()
-            t[held & noise, g] = mean[j] * (2.0 * people.X[held & noise, 1 + j] - 1.0)
+            t[held & noise, g] = mean[j] * (8.0 * people.X[held & noise, 1 + j] - 1.0)
     return t
 
 
@@ -424,7 +420,7 @@ def replicate(number, n, design):
 def designs(kind=""):
     """Designs of a kind, with the number of samples asked for: 'main' or 'other'."""
     if kind == "hard":
-        found = [("noise features", "stump", (5, 10, 20)), ("edge and two cells of noise", "classes", (5, 20))]
+        found = [("coins with features", "stump", (5, 10, 20)), ("coins in two cells", "classes", (5, 20))]
         return [(f"{name} | {learner} | {k}", "other") for name, learner, folds in found for k in folds]
     if kind == "slow":
         return [(f"{name} | {learner} | 5", "other") for learner in SLOW for name in MAIN]
