@@ -12,8 +12,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fairfrontier.bootstrap.draws import DrawingContext
+from fairfrontier.frontier.criteria import risk_rows
 from fairfrontier.frontier.plane import improvement_support, unit_circle
 from fairfrontier.frontier.support import build_support_function, group_means, make_scores
+from fairfrontier.inference.fan.robust import fan_test
 from fairfrontier.inference.lda.evidence import lda_evidence
 from fairfrontier.inference.p_values import step_size
 from fairfrontier.inference.points import frontier_process, point_tests
@@ -94,6 +96,14 @@ def lda(function, losses, n_boot=N_BOOT, **options):
     return lda_evidence(context, losses, np.empty((0, 2)), **options)
 
 
+def steps(function, losses):
+    """The default test of decisions: steps over the fan, with three repetitions of the cross-fitting."""
+    s, rng = function.scores, np.random.default_rng(3)
+    t = np.concatenate([s.t + 0.05 * rng.normal(size=s.t.shape) for _ in range(3)])
+    rows = risk_rows(s.l0, s.dl, t, s.group, s.weight)
+    return fan_test(rows, (losses[0] - s.l0) / s.dl, np.arange(len(s.l0)) % 5, smallest=1.0 / (1 + N_BOOT))
+
+
 def frontier_set(function, candidates, n_boot=N_BOOT):
     context = DrawingContext(function, n_boot, np.random.SeedSequence(1), 1)
     return point_tests(frontier_process(context, "fairness-accuracy"), candidates)
@@ -106,11 +116,13 @@ def run() -> dict:
     grid = {"method": "paper", "directions": 1000}
     for options in ({"method": "robust"}, {"method": "sharp"}, {"method": "paper"}, grid):
         lda(small, small_losses, 99, **options)  # compile
+    steps(small, small_losses)
     figures = {}
     for n in (10_000, 1_000_000):
         rows, one, repeat = sample(n), unit(n), 3 if n <= 10_000 else 1
         for method in ("robust", "sharp"):
             figures[f"{method}_units_{n}"] = seconds(lda, *rows, method=method, repeat=repeat) / one
+        figures[f"steps_units_{n}"] = seconds(steps, *rows, repeat=repeat) / one
         if n == 10_000:
             figures["paper_exact_units_10000"] = seconds(lda, *rows, method="paper") / one
     function, losses = sample(50_000)
