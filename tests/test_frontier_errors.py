@@ -299,6 +299,6 @@ def test_every_code_of_the_tables_is_documented():
     assert codes <= set(ERROR_CODES)
     # the codes that no call of the estimator raises yet belong to other parts
     others = {"bad-probability", "bad-risks", "bad-draws", "bad-capacity", "bad-file", "no-download"}
-    # rows matched by label, rules that see the group, other criteria, and rows in parts have tests of their own
-    others |= {"bad-index", "missing-group", "undefined-rate", "rows-needed", "group-determined"}
+    # rows matched by label, rules that see the group, other criteria, rows in parts and models have tests of their own
+    others |= {"bad-index", "missing-group", "undefined-rate", "rows-needed", "group-determined", "bad-model"}
     assert set(ERROR_CODES) - codes <= others
