@@ -202,9 +202,10 @@ def _lda(ff: FairFrontier, truth: Mapping[str, FloatArray], lottery: FloatArray,
 def _distances(ff: FairFrontier, truth: Mapping[str, FloatArray], lottery: FloatArray, **how: Any) -> dict[str, float]:
     """Whether the interval of the squared distance to F misses the true one (1 or 0), its ends, and the estimated F."""
     fixed = {name: truth[name] for name in POINTS[:3]}
-    intervals = questions.distances(ff.fit_, questions.algorithms_of(ff.fit_, Asked(risks=fixed)), **how)
+    known = questions.algorithms_of(ff.fit_, Asked(risks=fixed))
+    intervals = questions.distances(ff.fit_, known, metric="sqeuclidean", **how)
     own = questions.algorithms_of(ff.fit_, Asked({"e*": lottery}, randomised=True))
-    in_use = questions.distances(ff.fit_, own, **how)["e*"]
+    in_use = questions.distances(ff.fit_, own, metric="sqeuclidean", **how)["e*"]
     found = {f"F {label}": round(float(risk), 6) for label, risk in zip("rb", in_use.fairest.risk, strict=True)}
     for name in POINTS:
         low, high = (in_use if name == "e*" else intervals[name]).conf_int()

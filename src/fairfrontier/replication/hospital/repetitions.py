@@ -128,8 +128,8 @@ def judge_algorithms(study: Study, number: int) -> Outcome:
     asked = questions.algorithms_of(ff.fit_, Asked(algorithms))
     published = questions.lda_tests(ff.fit_, asked, method="paper", directions=study.options["directions"])
     robust = questions.lda_tests(ff.fit_, asked)
-    distances = questions.distances(ff.fit_, asked, method="paper")
-    own = questions.distances(ff.fit_, asked)
+    distances = questions.distances(ff.fit_, asked, metric="sqeuclidean", method="paper")
+    own = questions.distances(ff.fit_, asked, metric="sqeuclidean")
     for name, decisions in algorithms.items():
         risks, test = ff.risks(decisions), published[name]
         result[name] = {
