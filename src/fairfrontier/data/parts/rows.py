@@ -379,6 +379,7 @@ class Account:
             for label, count in zip(labels, np.bincount(codes, minlength=len(labels)).tolist(), strict=True):
                 counts[label] = counts.get(label, 0) + count
         self.first_gap = self.first_gap or (name if not rows.complete.all() else "")
+        self._refuse_many()
         self._see(rows.group[rows.complete], rows.y[rows.complete], rows.weight[rows.complete])
         self._refuse_many()
 
@@ -393,7 +394,7 @@ class Account:
             ) from error
         largest = np.zeros(len(labels))
         np.maximum.at(largest, codes, weight)
-        label, outcome = np.divmod(np.unique(codes * len(values) + of_outcome), max(len(values), 1))
+        label, outcome = np.divmod(pd.unique(codes * len(values) + of_outcome), max(len(values), 1))
         new = [values[outcome[label == j]].tolist() for j in range(len(labels))]
         for j, one in enumerate(map(plain_label, labels)):
             self._take_over(one, dict.fromkeys(new[j]), float(largest[j]))
