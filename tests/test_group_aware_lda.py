@@ -452,7 +452,7 @@ def test_a_report_says_that_rules_see_the_group(ff, tmp_path):
     page = page_of(ff, decisions, tmp_path / "report.html")
     assert "other decisions about one group, by a rule based on the covariates used here, would lower its risk" in page
     assert "some rule based on the covariates used here is no worse" not in page
-    assert "nothing but the covariates listed below and the group, and for decisions that stay as now" in page
+    assert "nothing but the covariates listed below and the group; where they leave decisions as they are now" in page
     share = ff.test_lda(decisions).witness.shares[0]
     assert f"The alternative is {100 * share:.0f}% of the decisions about {worse} by a rule learned" in page
     assert "The alternative is one rule" not in page
