@@ -96,7 +96,7 @@ def test_declared_columns_that_cannot_be_used_are_refused():
     refused("bad-features", "Did you mean 'rooms'", lambda: fit(X, y, group, categorical=["room"]))
     refused("bad-option", "both name 'rooms'", lambda: fit(X, y, group, categorical=["rooms"], numeric=["rooms"]))
     refused("bad-option", "must be a list of columns", lambda: fit(X, y, group, numeric="rooms"))
-    refused("bad-features", "no numbers, the first is", lambda: fit(X, y, group, numeric=["town"]))
+    refused("bad-features", "not numbers, the first is", lambda: fit(X, y, group, numeric=["town"]))
     array = X[["income", "rooms"]].to_numpy()
     refused("bad-features", "X is an array: pass a pandas", lambda: fit(array, y, group, categorical=["rooms"]))
     lists = X.assign(town=[[1]] * N)
