@@ -437,6 +437,12 @@ def test_groups_that_cannot_be():
         "reference group by --reference",
         lambda: plan_of(many, group=("cell",)),
     )
+    four = TABLE.assign(cell=np.arange(N) % 4)
+    refused(
+        "too-many-groups",
+        r"at most 3 groups, and there are 4. Ask for --accuracy overall, choose some by --groups",
+        lambda: plan_of(four, group=("cell",), fairness="selection-rate"),
+    )
     blanks = TABLE.assign(region=TABLE["region"].where(TABLE.index % 7 > 0, "north "))
     refused("unknown-group", "differ by blanks only: .* in a config file", lambda: plan_of(blanks))
     nobody = TABLE.assign(**{"in use": TABLE["in use"].where(TABLE["region"] != "west")})

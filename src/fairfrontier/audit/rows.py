@@ -10,6 +10,7 @@ import pandas as pd
 
 from ..arrays import AnyArray, BoolArray, IntArray
 from ..data.columns import as_labels
+from ..data.criteria import check_criteria_of_groups, read_criteria
 from ..data.grouping import CROSS, counted, cross, merge_labels, refuse_blanks
 from ..data.groups import (
     MOST_TOGETHER,
@@ -225,6 +226,8 @@ def _check_together(rows: Rows, request: AuditRequest) -> None:
     by_size = sorted(rows.groups, key=lambda label: -counts[label])
     if len(rows.groups) > (MOST_TOGETHER if request.reference is None else MOST_WITH_REFERENCE):
         raise too_many_together(by_size, request.reference, counts, COMMAND_LINE)
+    chosen = (request.fairness, request.accuracy, request.keep, request.keep_tolerance, request.profit)
+    check_criteria_of_groups(read_criteria(*chosen, COMMAND_LINE), len(rows.groups), COMMAND_LINE)
     for given, option in ((request.capacity is not None, "--capacity"), (request.sequential, "--sequential")):
         if given:
             raise two_groups_needed(by_size, f"An audit with {option}", counts, "Choose two of them: --groups A,B.")

@@ -186,8 +186,9 @@ def kind_in_words(column: pd.Series, candidate: Candidate, reference: Reference)
         codes = judge_codes(values, target)
         if codes.coded:
             return (
-                f"{codes.n_levels} integers, used as codes of categories: {name!r} neither rises nor falls with them "
-                f"(p = {codes.p_value:.1g}); --numeric {candidate.name} if they are quantities"
+                f"{codes.n_levels} integers, used as codes of categories: {name!r} neither rises nor falls "
+                f"steadily with them (p = {codes.p_value:.1g} for a steady relation); "
+                f"--numeric {candidate.name} if they are quantities"
             )
     return ""
 

@@ -300,3 +300,15 @@ def read_profit(profit: ArrayLike, sample: Sample) -> FloatArray:
             "selecting the row earns less what it costs.",
         )
     return found
+
+
+def check_criteria_of_groups(criteria: Criteria, n_groups: int, interface: Interface = PYTHON) -> None:
+    """Refuse the risks of many groups together with another measure."""
+    if criteria.accuracy != "by-group" or criteria.fairness == "risk" or n_groups <= MOST_BY_GROUP:
+        return
+    raise InputError(
+        "too-many-groups",
+        f"The risks of all groups together with another measure ({criteria.measure}) are compared for at most "
+        f"{MOST_BY_GROUP} groups, and there are {n_groups}. Ask for {interface.option('accuracy', 'overall')}, choose "
+        f"some by {interface.name('groups')}, or put some together by {interface.name('merge')}.",
+    )

@@ -112,5 +112,5 @@ def _next_step(decisive: Run, differing: Sequence[OtherRun], effort: Effort) -> 
         more = "with more rows less depends on it" if effort.robustness else "--robustness shows what further ones say"
         return f"What to do: the learner matters, so name it beforehand and not by its verdict; {more}."
     if effort.robustness:
-        return "What to do: nothing on this account."
-    return "What to do: nothing on this account; --robustness runs more learners and seeds."
+        return "As far as was tried, the verdict does not depend on seed or learner."
+    return "As far as was tried, the verdict does not depend on seed or learner; --robustness tries more."

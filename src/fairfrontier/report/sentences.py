@@ -244,7 +244,10 @@ def explain_both_ways(first: Run, other: Run | None, name: str, alpha: float) ->
         return f"{way} The other way could not be computed; see the warnings."
     found = other.algorithms[name]
     p_value = p_value_text(found.p_value_adjusted, alpha)
-    return f"{way} {other.covariates.capitalize()}: {CHIPS[found.verdict]}, p-value {p_value}."
+    both = f"{way} {other.covariates.capitalize()}: {CHIPS[found.verdict]}, p-value {p_value}."
+    if found.verdict == first.algorithms[name].verdict:
+        return both
+    return f"{both} So the answer depends on whether rules may use the score: decide that, and not by the verdict."
 
 
 def explain_learner(quality: pd.DataFrame, groups: Sequence[Label], rules: str) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from ...arrays import FloatArray
 from ...data.algorithms import Algorithms
 from ...data.checks import check_capacity
-from ...data.criteria import MOST_BY_GROUP
+from ...data.criteria import check_criteria_of_groups
 from ...data.groups import MOST_TOGETHER, MOST_WITH_REFERENCE, check_reference, too_many_together
 from ...data.messages import listed
 from ...data.reading import Label
@@ -152,13 +152,7 @@ def _aims(fit: Fit, asked: AskedCriteria, reference: int | None) -> Aims:
             'fairness="selection-ratio" is the smallest rate over the largest, whichever groups these are: leave '
             '`reference` out, or ask for fairness="selection-rate".',
         )
-    if chosen.accuracy == "by-group" and chosen.fairness != "risk" and n_groups > MOST_BY_GROUP:
-        raise InputError(
-            "too-many-groups",
-            f"The risks of all groups together with another measure ({chosen.listed}) are compared for at most "
-            f'{MOST_BY_GROUP} groups, and there are {n_groups}. Ask for accuracy="overall", or choose `groups`, or '
-            "`merge` some.",
-        )
+    check_criteria_of_groups(chosen, n_groups)
     return asked.aims(n_groups, reference if n_groups > 2 else None)
 
 
