@@ -9,6 +9,7 @@ end to the other with the sign of what is noise.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -187,21 +188,33 @@ class _RowsAlone:
 
 def _rows_alone(rows: CriteriaRows, standing: Standing) -> _RowsAlone:
     order, n = np.argsort(rows.which, kind="stable"), rows.n_criteria
-    d, spread = (standing.decisions - rows.lower)[order], rows.spread[order]
-    change, which = rows.change[order], rows.which[order]
-    influence = standing.influence[order]
-    along = [rows.share[order], influence[np.arange(len(order)), which], *influence[:, n:].T]
-    predicted = (rows.mass[order] * rows.vectors[order].T) if len(order) else np.zeros((n, 0))
+    stops = np.searchsorted(rows.which[order], np.arange(n + 1))
+    d = standing.decisions - rows.lower
+    lower, upper = _columns(rows, standing, d), _columns(rows, standing, d - rows.spread)
+    width = 8 + standing.influence.shape[1]
+    fixed, columns = np.empty((n, width)), np.empty((len(order), width))
+    for k, (at_lower, at_upper) in enumerate(zip(lower, upper, strict=True)):  # one by one, for rows may be many
+        at_lower = at_lower[order]
+        fixed[:, k] = [at_lower[i:j].sum() for i, j in pairwise(stops.tolist())]
+        np.subtract(at_upper[order], at_lower, out=columns[:, k])
+    return _RowsAlone(stops, np.ascontiguousarray(rows.vectors[order]), fixed, columns)
 
-    def columns(moved: FloatArray) -> FloatArray:
-        gain, less, more = change * moved, np.maximum(moved, 0.0), np.maximum(-moved, 0.0)
-        stake = np.abs(gain)
-        own = [along[0] * (less + more), stake, stake * along[0] * less, stake * along[0] * more]
-        return np.column_stack([gain, gain**2, *(gain * x for x in along), *own, *(predicted * moved)])
 
-    stops, at_lower = np.searchsorted(which, np.arange(n + 1)), columns(d)
-    fixed = np.array([at_lower[i:j].sum(axis=0) for i, j in pairwise(stops.tolist())])
-    return _RowsAlone(stops, np.ascontiguousarray(rows.vectors[order]), fixed, columns(d - spread) - at_lower)
+def _columns(rows: CriteriaRows, standing: Standing, moved: FloatArray) -> Iterator[FloatArray]:
+    """Columns (n,) of rows whose decisions are ``moved`` (n,), in the order of `_RowsAlone`."""
+    n, share = rows.n_criteria, rows.share
+    gain = rows.change * moved
+    yield gain
+    yield gain**2
+    yield gain * share
+    yield gain * standing.influence[np.arange(len(gain)), rows.which]
+    yield from (gain * influence for influence in standing.influence[:, n:].T)
+    yield share * np.abs(moved)
+    stake = np.abs(gain)
+    yield stake
+    yield stake * share * np.maximum(moved, 0.0)
+    yield stake * share * np.maximum(-moved, 0.0)
+    yield from (rows.mass * rows.vectors[:, j] * moved for j in range(n))
 
 
 @dataclass(frozen=True, slots=True)
