@@ -159,7 +159,7 @@ def _asked(model: Any, method: str, rows: ModelRows, name: str) -> Any:
 
 
 def _answer(method: Callable[..., Any], X: Any, group: AnyArray) -> Any:
-    """Return what a method of a model says, which is told the group of the rows if it cannot do without."""
+    """Return what a method of a model says; it gets the groups of the rows if it requires them."""
     try:
         told = signature(method).parameters.get("sensitive_features")
     except ValueError:  # of a compiled method
